@@ -34,7 +34,7 @@ needs no input. asks: true says that the agent answers shutdown requests. teamct
 		RunE:    func(*cobra.Command, []string) error { return a.listAgents() },
 	}
 	show := &cobra.Command{
-		Use: "show NAME", Short: "Show what a kind of agent can do, and how it is reached", Args: takes(1, 1, "the name of a kind of agent"),
+		Use: "show NAME", Short: "Show what a kind of agent can do and how it gets mail", Args: takes(1, 1, "the name of a kind of agent"),
 		Example: "  teamctl agents show claude\n  teamctl agents show codex --json",
 		RunE: func(_ *cobra.Command, args []string) error {
 			l, err := a.adapters()

@@ -57,7 +57,7 @@ func newAgentsTest(a *app) *cobra.Command {
 	t := trial{}
 	cmd := &cobra.Command{
 		Use:   "test NAME [-- COMMAND ARG...]",
-		Short: "Start an agent in a temporary team and show what works",
+		Short: "Test a kind of agent in a temporary team",
 		Long: `Start one agent in a team that exists for the test alone, with a home directory, a
 runtime directory and a tmux server of its own, and show what works: whether it
 starts, is seen to be ready, takes a prompt and mail and by which way, can be
@@ -80,7 +80,7 @@ question is yours to answer. The exit status is 7 if a check failed.`,
 				return err
 			}
 			if t.timeout <= 0 {
-				return usage(cmd, "--timeout is a time to wait")
+				return usage(cmd, "--timeout must be positive")
 			}
 			return a.tryAgent(cmd.Context(), t)
 		},

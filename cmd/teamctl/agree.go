@@ -44,7 +44,7 @@ func (a *app) agree(ctx context.Context, env *tool.Env, c tool.Caller, file stri
 			a.out.note("  %s", plain.Visible(run))
 		}
 	}
-	return false, team.Errorf(team.CodeDenied, "nobody has agreed to the %d commands of %s", len(commands), file).
+	return false, team.Errorf(team.CodeDenied, "the %d commands of %s need your consent", len(commands), file).
 		WithReason(team.ReasonConsent).WithHint("when you have read them: " + again + " --agree")
 }
 

@@ -75,7 +75,7 @@ func (a *app) root(args []string) *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	asked := root.Flags().Bool("version", false, "print the version, as the verb does")
+	asked := root.Flags().Bool("version", false, "print the version")
 	root.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *asked {
 			return newVersion(a).RunE(cmd, nil)
@@ -243,7 +243,7 @@ func (a *app) toolsIn(home team.Home) (*tool.Env, error) {
 func executable() (string, error) {
 	exe, err := os.Executable()
 	if err != nil {
-		return "", team.Errorf(team.CodeUnavailable, "find my own program: %w", err)
+		return "", team.Errorf(team.CodeUnavailable, "find the path of teamctl: %w", err)
 	}
 	return exe, nil
 }

@@ -46,7 +46,7 @@ neither is what is asked by mail. Only a person changes them.`,
 			})
 		},
 	}
-	cmd.Flags().StringVarP(&file, "file", "f", "", "take the permissions of this team file")
+	cmd.Flags().StringVarP(&file, "file", "f", "", "use the permissions of this team file")
 	return cmd
 }
 

@@ -34,12 +34,12 @@ command that leads there: nothing is typed into such a question.`,
 		Args: unknownVerb,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.listApprovals(cmd.Context(), all) },
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "also what was answered")
+	cmd.Flags().BoolVar(&all, "all", false, "also list answered requests")
 	ls := &cobra.Command{
-		Use: "ls", Short: "List the requests that wait for an answer", Example: "  teamctl approvals ls --all\n  teamctl approvals ls -o wide", Args: takes(0, 0, ""),
+		Use: "ls", Short: "List pending requests", Example: "  teamctl approvals ls --all\n  teamctl approvals ls -o wide", Args: takes(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.listApprovals(cmd.Context(), all) },
 	}
-	ls.Flags().BoolVar(&all, "all", false, "also what was answered")
+	ls.Flags().BoolVar(&all, "all", false, "also list answered requests")
 	cmd.AddCommand(ls, newApprovalShow(a), newApprove(a), newReject(a), newApprovalRules(a))
 	return cmd
 }
@@ -146,23 +146,23 @@ request asks a question, say the answer too, in the words of an option or your o
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if input != "" {
 				if !json.Valid([]byte(input)) {
-					return usage(cmd, "--input is no JSON")
+					return usage(cmd, "--input is not valid JSON")
 				}
 				in.UpdatedInput = json.RawMessage(input)
 			}
 			if updates != "" {
 				if !json.Valid([]byte(updates)) {
-					return usage(cmd, "--updates is no JSON")
+					return usage(cmd, "--updates is not valid JSON")
 				}
 				in.Updates = json.RawMessage(updates)
 			}
 			return a.answer(cmd.Context(), args[0], in)
 		},
 	}
-	cmd.Flags().StringArrayVar(&in.Answers, "answer", nil, "of a question: what it is answered with; once for each question that is asked")
-	cmd.Flags().StringVar(&updates, "updates", "", "of a permission: what the agent need not ask for again, JSON, as its request suggests it")
-	cmd.Flags().StringVar(&in.Mode, "mode", "", "of a plan: the permission mode that the member goes on in (default default)")
-	cmd.Flags().StringVar(&input, "input", "", "of a permission: the tool's input as it may be used, JSON")
+	cmd.Flags().StringArrayVar(&in.Answers, "answer", nil, "of a question: the answer; repeat the flag for each question of the request")
+	cmd.Flags().StringVar(&updates, "updates", "", "of a permission: rules to add, so that the agent does not ask again, as JSON as its request suggests them")
+	cmd.Flags().StringVar(&in.Mode, "mode", "", "of a plan: the permission mode in which the member continues (default: default)")
+	cmd.Flags().StringVar(&input, "input", "", "of a permission: the permitted input of the tool, as JSON")
 	cmd.Flags().StringVar(&in.Feedback, "feedback", "", "what the member is told with it")
 	a.complete(cmd, "mode", words("default", "acceptEdits", "bypassPermissions", "dontAsk"))
 	return cmd
@@ -179,7 +179,7 @@ func newReject(a *app) *cobra.Command {
 		ValidArgsFunction: first(a.completeApprovals(true)),
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.answer(cmd.Context(), args[0], in) },
 	}
-	cmd.Flags().StringVar(&in.Feedback, "feedback", "", "why, or what is to be changed")
+	cmd.Flags().StringVar(&in.Feedback, "feedback", "", "reason, or what to change")
 	return cmd
 }
 
@@ -248,7 +248,7 @@ type waiting struct {
 
 func (w *waiting) flags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&w.wait, "wait", false, "wait for the answer: exit status 0 approved, 5 rejected, 8 not answered in time")
-	cmd.Flags().DurationVar(&w.timeout, "timeout", 0, "wait so long at most (default for ever)")
+	cmd.Flags().DurationVar(&w.timeout, "timeout", 0, "maximum time to wait (default: no limit)")
 }
 
 func newAskPlan(a *app) *cobra.Command {
@@ -274,8 +274,8 @@ when the member exits. When it is approved the member's permission mode changes.
 		},
 	}
 	w.flags(cmd)
-	cmd.Flags().StringVar(&in.Path, "path", "", "the file that the plan stands in")
-	cmd.Flags().StringVar(&in.RequestID, "request-id", "", "id of the request (default a new one)")
+	cmd.Flags().StringVar(&in.Path, "path", "", "file with the plan")
+	cmd.Flags().StringVar(&in.RequestID, "request-id", "", "id of the request (default: a new one)")
 	return cmd
 }
 
@@ -287,7 +287,7 @@ func newAskPermission(a *app) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:     "permission TOOL",
-		Short:   "Ask whether a tool may be used",
+		Short:   "Request permission to use a tool",
 		Example: "  teamctl ask permission Bash --input '{\"command\":\"make test\"}'\n  teamctl ask permission Bash --description \"run the tests\" --wait --timeout 5m",
 		Args:    takes(1, 1, "the name of a tool"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -301,10 +301,10 @@ func newAskPermission(a *app) *cobra.Command {
 		},
 	}
 	w.flags(cmd)
-	cmd.Flags().StringVar(&input, "input", "", "the tool's input, JSON")
-	cmd.Flags().StringVar(&in.Description, "description", "", "what it is for")
-	cmd.Flags().StringVar(&in.ToolUseID, "tool-use-id", "", "id of the use, for the answer")
-	cmd.Flags().StringVar(&in.RequestID, "request-id", "", "id of the request (default a new one)")
+	cmd.Flags().StringVar(&input, "input", "", "input of the tool, as JSON")
+	cmd.Flags().StringVar(&in.Description, "description", "", "purpose of the lease")
+	cmd.Flags().StringVar(&in.ToolUseID, "tool-use-id", "", "id of the tool use, for the answer")
+	cmd.Flags().StringVar(&in.RequestID, "request-id", "", "id of the request (default: a new one)")
 	return cmd
 }
 
@@ -352,7 +352,7 @@ func newRespond(a *app) *cobra.Command {
 	var approve bool
 	cmd := &cobra.Command{
 		Use:   "respond REQUEST-ID --approve | --reject REASON",
-		Short: "Answer a shutdown request, as the member that got it",
+		Short: "Answer a shutdown request as its recipient",
 		Long: `Answer a shutdown request that is in your mailbox. With --approve you are
 expected to end now; with --reject you go on, and the lead is told why.`,
 		Example: "  teamctl respond shutdown-1795237099787@builder --approve\n  teamctl respond shutdown-1795237099787@builder --reject \"mid-task\"",
@@ -373,8 +373,8 @@ expected to end now; with --reject you go on, and the lead is told why.`,
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&approve, "approve", false, "yes: this member ends now")
-	cmd.Flags().StringVar(&in.Content, "reject", "", "no, and the reason")
+	cmd.Flags().BoolVar(&approve, "approve", false, "approve: this member exits now")
+	cmd.Flags().StringVar(&in.Content, "reject", "", "reject, with the reason")
 	return cmd
 }
 
@@ -406,7 +406,7 @@ named, and for whoever works on one. Its owner cannot change it.`,
 					value := ""
 					if !unset {
 						if value = args[1]; value == "" {
-							return usage(cmd, "--unset takes a setting back")
+							return usage(cmd, "the value of a setting cannot be empty: --unset resets it")
 						}
 					}
 					if err := t.Set(ctx, c, args[0], value); err != nil {
@@ -421,7 +421,7 @@ named, and for whoever works on one. Its owner cannot change it.`,
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&unset, "unset", false, "take the setting back")
+	cmd.Flags().BoolVar(&unset, "unset", false, "reset the setting")
 	return cmd
 }
 

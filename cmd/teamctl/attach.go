@@ -23,7 +23,7 @@ func newAttach(a *app) *cobra.Command {
 	var cc, readOnly bool
 	cmd := &cobra.Command{
 		Use:   "attach [MEMBER]",
-		Short: "Go to a member's pane, or to the team's tmux session",
+		Short: "Attach to a member's pane, or to the team's tmux session",
 		Long: `Go to the pane of a member; without a name to the team's session, where the
 board is. Ctrl-b d leaves it again, in tmux and in a terminal of its own (--backend
 pty) alike; the team goes on. What you type in a pane goes
@@ -76,7 +76,7 @@ drives the team's tmux session by control mode (tmux -CC).`,
 		},
 	}
 	cmd.Flags().BoolVar(&cc, "cc", false, "drive iTerm2's native panes (tmux -CC)")
-	cmd.Flags().BoolVar(&readOnly, "read-only", false, "look only: nothing that you type reaches the agent")
+	cmd.Flags().BoolVar(&readOnly, "read-only", false, "read-only: nothing that you type reaches the agent")
 	return cmd
 }
 

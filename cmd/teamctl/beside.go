@@ -54,7 +54,7 @@ func newBeside(a *app) *cobra.Command {
 
 func beside(ctx context.Context, socket string, server, asker, program []string, stderr io.Writer) (int, error) {
 	if err := os.MkdirAll(filepath.Dir(socket), 0o700); err != nil {
-		return 0, team.Errorf(team.CodeUnavailable, "make the directory of %s: %w", socket, err)
+		return 0, team.Errorf(team.CodeUnavailable, "create the directory of %s: %w", socket, err)
 	}
 	if err := os.Remove(socket); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return 0, team.Errorf(team.CodeUnavailable, "remove the old %s: %w", socket, err)
@@ -115,9 +115,9 @@ func listening(ctx context.Context, socket string, gone <-chan struct{}) error {
 		}
 		select {
 		case <-gone:
-			return team.Errorf(team.CodeUnavailable, "the server ended before it listened on %s", socket)
+			return team.Errorf(team.CodeUnavailable, "the server exited before it listened on %s", socket)
 		case <-ctx.Done():
-			return team.Errorf(team.CodeTimeout, "the server does not listen on %s", socket)
+			return team.Errorf(team.CodeTimeout, "the server is not listening on %s", socket)
 		case <-tick.C:
 		}
 	}

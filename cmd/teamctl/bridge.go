@@ -67,9 +67,9 @@ thing that it brings over. --remove takes the members back out of both.`,
 		},
 	}
 	cmd.Flags().StringVar(&in.Dir, "config-dir", "", "the program's configuration directory (default $CLAUDE_CONFIG_DIR, else ~/.claude)")
-	cmd.Flags().StringVar(&in.Native, "native", "", "the team there (default: the only one)")
-	cmd.Flags().BoolVar(&in.Once, "once", false, "bring both sides together once and end")
-	cmd.Flags().BoolVar(&remove, "remove", false, "take the members of each side out of the other and end")
+	cmd.Flags().StringVar(&in.Native, "native", "", "the team to bridge to (default: the only one)")
+	cmd.Flags().BoolVar(&in.Once, "once", false, "synchronise both sides once and exit")
+	cmd.Flags().BoolVar(&remove, "remove", false, "remove the members of each side from the other and exit")
 	return cmd
 }
 

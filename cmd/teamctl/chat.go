@@ -51,8 +51,8 @@ status is 0 if it was answered, 1 if its turn failed, and 8 after --timeout.`,
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&once, "once", false, "send standard input as one message, and write the answer")
-	cmd.Flags().DurationVar(&timeout, "timeout", 0, "wait so long at most (default for ever)")
+	cmd.Flags().BoolVar(&once, "once", false, "send standard input as one message and print the answer")
+	cmd.Flags().DurationVar(&timeout, "timeout", 0, "maximum time to wait (default: no limit)")
 	return cmd
 }
 
@@ -105,7 +105,7 @@ func (ch *chat) once(ctx context.Context, text string, timeout time.Duration) er
 	})
 	switch {
 	case errors.Is(context.Cause(ctx), late):
-		return team.Errorf(team.CodeTimeout, "no answer of %s after %s", s.Name, timeout).WithReason(team.ReasonNoAnswer).
+		return team.Errorf(team.CodeTimeout, "no answer from %s after %s", s.Name, timeout).WithReason(team.ReasonNoAnswer).
 			WithHint("teamctl message show " + sent.MessageID[:8] + "; teamctl chat " + s.Name)
 	case !errors.Is(err, errChatEnd):
 		return err

@@ -27,7 +27,7 @@ one touches neither the index nor the files.`,
 func newCheckpointLs(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:               "ls [MEMBER]",
-		Short:             "List checkpoints, the newest first",
+		Short:             "List checkpoints, newest first",
 		Example:           "  teamctl checkpoint ls builder\n  teamctl checkpoint ls --json",
 		Args:              takes(0, 1, "the name of one member"),
 		ValidArgsFunction: first(a.completeMembers(false)),
@@ -85,7 +85,7 @@ func newCheckpointTake(a *app) *cobra.Command {
 func newCheckpointRestore(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "restore MEMBER [REF]",
-		Short: "Bring a member's worktree back to a checkpoint",
+		Short: "Restore a member's worktree to a checkpoint",
 		Long: `Bring the worktree of a member that is not running back to a checkpoint, the
 newest one unless another is named: its branch, what was staged, and all files. What is
 there now is rescued first.`,

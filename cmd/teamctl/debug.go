@@ -35,10 +35,10 @@ no supervisor is started. Profiles are on its socket, under /debug/pprof/:
 			},
 		})
 	}
-	sub("state", "Show what its loop knows of members, and its timers", a.debugState)
-	sub("events", "Show the newest messages of its loop", a.debugEvents)
+	sub("state", "Show the members and timers of the supervisor's loop", a.debugState)
+	sub("events", "Show the newest messages of the supervisor's loop", a.debugEvents)
 	sub("panes", "Show where each member's screen is", a.debugPanes)
-	sub("goroutines", "Show the stacks of its goroutines", func(cmd *cobra.Command, s tool.Supervisor) error {
+	sub("goroutines", "Show the stacks of the supervisor's goroutines", func(cmd *cobra.Command, s tool.Supervisor) error {
 		text, err := s.Goroutines(cmd.Context())
 		if err == nil && !a.out.value(map[string]string{"goroutines": text}) {
 			a.out.text(text)

@@ -102,7 +102,7 @@ func record(ctx context.Context, t *tool.Team, name string, in recording) (recor
 	out := recorded{Member: m.Name, Agent: m.Spec.Agent, Rule: in.rule, Lines: []string{}, Replaced: []string{}}
 	known := false
 	if out.Version, known = adapter.ParseVersion(orElse(in.version, link.Version)); !known {
-		return recorded{}, team.Errorf(team.CodeInvalid, "which version of %s %s is, is not known", m.Spec.Agent, m.Name).WithReason(team.ReasonNoVersion).
+		return recorded{}, team.Errorf(team.CodeInvalid, "the version of %s of %s is unknown", m.Spec.Agent, m.Name).WithReason(team.ReasonNoVersion).
 			WithHint("--cli-version 1.2.3")
 	}
 	s, err := t.RunningSupervisor(ctx)
@@ -185,12 +185,12 @@ func secretName(name string) bool {
 
 func writeScreen(path, text string, force bool) error {
 	if _, err := os.Lstat(path); err == nil && !force {
-		return team.Errorf(team.CodeConflict, "%s is there", path).WithReason(team.ReasonExists).WithHint("--force replaces it")
+		return team.Errorf(team.CodeConflict, "%s already exists", path).WithReason(team.ReasonExists).WithHint("--force replaces it")
 	}
 	err := atomicfile.Write(path, []byte(text), 0o600, false)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return team.Errorf(team.CodeNotFound, "there is no directory %s", filepath.Dir(path)).WithHint("--dir is where the file goes to")
+		return team.Errorf(team.CodeNotFound, "directory %s does not exist", filepath.Dir(path)).WithHint("--dir is where the file goes to")
 	case err != nil:
 		return team.Errorf(team.CodeUnavailable, "write the screen: %w", err)
 	}

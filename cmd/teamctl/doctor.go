@@ -14,7 +14,7 @@ func newDoctor(a *app) *cobra.Command {
 	var repair bool
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Check that teamctl has what it needs, and repair",
+		Short: "Check that teamctl has what it needs, and repair it",
 		Long: `Check the machine and the teams on it: programs and their versions, the home
 directory, disk, sockets, watches, and teams whose supervisor or directory is gone.
 It changes nothing. The exit status is 7 if a check failed; a warning is none.
@@ -69,7 +69,7 @@ killed commands have left unfinished.`,
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&repair, "repair", false, "make the teams' files anew from their ledgers")
+	cmd.Flags().BoolVar(&repair, "repair", false, "rebuild the teams' files from their ledgers")
 	return cmd
 }
 

@@ -103,7 +103,7 @@ func seenAs(o team.Observation) string {
 func newInterrupt(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "interrupt MEMBER",
-		Short: "Interrupt the turn of an agent; the agent stays",
+		Short: "Interrupt the current turn of an agent",
 		Long: `End the turn that an agent is in, by its own means: a call of its server, Escape, or
 Ctrl-C. The agent stays; its conversation goes on with the next message. A built-in
 worker's task is canceled and its command ended; the worker goes on with its next task.`,

@@ -272,7 +272,7 @@ func (o *output) setFormat(cmd *cobra.Command, s shape) error {
 		o.json = true
 	case formatName:
 		if s.name == "" {
-			return usage(cmd, "%s has no names to write: -o takes wide, json or jsonl", cmd.CommandPath())
+			return usage(cmd, "the result of %s has no names: -o takes wide, json or jsonl", cmd.CommandPath())
 		}
 	default:
 		given := string(o.format)

@@ -43,7 +43,7 @@ command writes to standard error as feedback; docs/hooks.md has the rest.`,
 			},
 		},
 		&cobra.Command{
-			Use: "allow", Short: "Allow the hooks that came with the repository",
+			Use: "allow", Short: "Allow the hooks that the repository brought",
 			Long: `Let the rules of the team's file run although they came with the repository. That
 holds on this machine, for exactly these commands and the files of the repository that
 they name: when one of them changes, the rules wait for your consent again.`,

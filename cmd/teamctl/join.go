@@ -13,7 +13,7 @@ func newJoin(a *app) *cobra.Command {
 	var in tool.JoinIn
 	cmd := &cobra.Command{
 		Use:   "join NAME",
-		Short: "Join a program of your own to the team as a member",
+		Short: "Add a program of your own to the team as a member",
 		Long: `Put a program that teamctl does not start on the roster, and print what it
 needs in its environment to act as that member, its secret token included. No
 process is supervised: a task that it claims is its own until two minutes after its
@@ -44,7 +44,7 @@ teamctl leave. --json names the file of the token instead of printing it.`,
 		},
 	}
 	cmd.Flags().StringVar(&in.Role, "role", "", "executor (default), reviewer, observer, leader or operator")
-	cmd.Flags().BoolVar(&in.Exact, "exact", false, "fail if the name is taken, instead of taking NAME-2")
+	cmd.Flags().BoolVar(&in.Exact, "exact", false, "fail if the name is taken, instead of using NAME-2")
 	a.complete(cmd, "role", words("executor", "reviewer", "observer", "leader", "operator"))
 	return cmd
 }
@@ -52,7 +52,7 @@ teamctl leave. --json names the file of the token instead of printing it.`,
 func newLeave(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "leave [NAME]",
-		Short: "Remove a program that joined; without a name yourself",
+		Short: "Remove a program that joined (default: yourself)",
 		Long: `Take a program that joined off the roster. What it holds goes back to the board,
 and its token is worth nothing any more. Its process, if any, is yours to end.`,
 		Example:           "  teamctl leave helper\n  teamctl leave helper --json",
@@ -83,6 +83,6 @@ and its token is worth nothing any more. Its process, if any, is yours to end.`,
 
 // asFlag adds --as, which acts as a member whose token is in the environment.
 func (a *app) asFlag(root *cobra.Command) {
-	root.PersistentFlags().StringVar(&a.as, "as", "", "act as this member; "+team.EnvToken+" must have its token")
+	root.PersistentFlags().StringVar(&a.as, "as", "", "act as this member; "+team.EnvToken+" must contain its token")
 	a.complete(root, "as", a.completeMembers(false))
 }

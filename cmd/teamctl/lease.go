@@ -108,8 +108,8 @@ func newLeaseRelease(a *app) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&member, "member", "", "of this member (default: who asks)")
-	cmd.Flags().BoolVar(&all, "all", false, "all that are held")
+	cmd.Flags().StringVar(&member, "member", "", "of this member (default: the caller)")
+	cmd.Flags().BoolVar(&all, "all", false, "all held messages")
 	a.complete(cmd, "member", a.completeMembers(true))
 	return cmd
 }

@@ -113,7 +113,7 @@ themselves; the newest three are kept. Nobody has to wait for it.`,
 func newLedgerRecover(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "recover [TEAM]",
-		Short: "Make a damaged or missing ledger anew",
+		Short: "Rebuild a damaged or missing ledger",
 		Long: `Make a ledger that is damaged, cut short, empty, missing or something else anew. Rows
 are taken from what can be read of the file, table by table around the damage; where
 the sqlite3 program is installed, from its recovery of loose pages; for what is

@@ -71,10 +71,10 @@ leaves anything out.`,
 			})
 		},
 	}
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on until interrupted")
-	cmd.Flags().IntVar(&tail, "tail", -1, "only the last so many lines (default all)")
-	cmd.Flags().StringVar(&since, "since", "", "only what came in the last DURATION, or since a TIME")
-	cmd.Flags().BoolVar(&raw, "raw", false, "with all escape sequences")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "continue until interrupted")
+	cmd.Flags().IntVar(&tail, "tail", -1, "print only the last N lines (default: all)")
+	cmd.Flags().StringVar(&since, "since", "", "print only output of the last DURATION, or since a TIME")
+	cmd.Flags().BoolVar(&raw, "raw", false, "include all escape sequences")
 	return cmd
 }
 
@@ -137,7 +137,7 @@ func (l *logReader) print(ctx context.Context, tail int, since time.Time, follow
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && follow: // it will be created
 	case errors.Is(err, fs.ErrNotExist):
-		return team.Errorf(team.CodeNotFound, "%s has put out nothing yet", l.member).WithReason(team.ReasonNoLog).
+		return team.Errorf(team.CodeNotFound, "no output from %s yet", l.member).WithReason(team.ReasonNoLog).
 			WithHint("teamctl ps shows whether it runs")
 	case err != nil:
 		return team.Errorf(team.CodeUnavailable, "read the log of %s: %w", l.member, err)

@@ -43,7 +43,7 @@ that. Every request must bring a bearer token; it is printed, or read from a fil
 		},
 	}
 	cmd.Flags().StringVar(&http, "http", "", "listen on this loopback ADDRESS:PORT; port 0 takes a free one")
-	cmd.Flags().StringVar(&tokenFile, "token-file", "", "file that has the bearer token (default: a new one, printed)")
+	cmd.Flags().StringVar(&tokenFile, "token-file", "", "file with the bearer token (default: a new token, printed)")
 	cmd.AddCommand(newMCPConfig(a))
 	return cmd
 }
@@ -144,7 +144,7 @@ all of them with their schemas.`,
 				input = string(b)
 			}
 			if a.out.format == formatName {
-				return usage(cmd, "an operation's result has no names to write")
+				return usage(cmd, "the result of an operation has no names for -o name")
 			}
 			a.out.json = true // the only format, also for errors
 			out, err := s.CallJSON(cmd.Context(), args[0], []byte(input))

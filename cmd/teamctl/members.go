@@ -16,7 +16,7 @@ func newShutdown(a *app) *cobra.Command {
 	var in team.StopRequest
 	cmd := &cobra.Command{
 		Use:   "shutdown [MEMBER...]",
-		Short: "Shut members down: they finish, and leave the team",
+		Short: "Shut members down: they finish and leave the team",
 		Long: `Ask members to shut down: each gets a request in its mailbox, finishes what it
 is doing and approves, or rejects with a reason. Whoever has not answered by the
 deadline is ended (SIGTERM, then SIGKILL). A command is asked too if it has read
@@ -39,8 +39,8 @@ To end the day and go on with the same team tomorrow, stop it instead.`,
 		},
 	}
 	f := cmd.Flags()
-	f.DurationVar(&in.Wait, "wait", 10*time.Second, "how long to wait for a member's answer and exit")
-	f.StringVar(&in.Reason, "reason", "", "why; the members are told")
+	f.DurationVar(&in.Wait, "wait", 10*time.Second, "maximum time for a member to answer and exit")
+	f.StringVar(&in.Reason, "reason", "", "reason, sent to the members")
 	return cmd
 }
 
@@ -59,8 +59,8 @@ their worktree and branch. teamctl start brings them back.`,
 			return a.stop(cmd.Context(), in)
 		},
 	}
-	cmd.Flags().DurationVar(&in.Wait, "wait", 10*time.Second, "how long to wait for a member's answer and exit")
-	cmd.Flags().StringVar(&in.Reason, "reason", "", "why; the members are told")
+	cmd.Flags().DurationVar(&in.Wait, "wait", 10*time.Second, "maximum time for a member to answer and exit")
+	cmd.Flags().StringVar(&in.Reason, "reason", "", "reason, sent to the members")
 	return cmd
 }
 
@@ -68,7 +68,7 @@ func newKill(a *app) *cobra.Command {
 	in := team.StopRequest{Force: true, Remove: true}
 	cmd := &cobra.Command{
 		Use:   "kill MEMBER...",
-		Short: "Kill members at once; tells where their work is",
+		Short: "Kill members at once, and report where their work is",
 		Long: `Kill members: SIGTERM to the whole process tree, then SIGKILL. Nothing is asked, so
 what a task has not committed stays uncommitted in the worktree; a checkpoint of it is
 taken, and the answer says where the work is. Claimed tasks go back to the others, and
@@ -82,7 +82,7 @@ ending).`,
 			return a.stop(cmd.Context(), in)
 		},
 	}
-	cmd.Flags().StringVar(&in.Reason, "reason", "", "why; it is recorded")
+	cmd.Flags().StringVar(&in.Reason, "reason", "", "reason, recorded")
 	cmd.Flags().Bool("force", true, "")
 	_ = cmd.Flags().MarkHidden("force") // kill implies it; scripts may still pass it
 	return cmd
@@ -199,7 +199,7 @@ func withoutAsking(s team.Stopped) string {
 func newStart(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "start [MEMBER...]",
-		Short: "Start stopped members, or all of them, again",
+		Short: "Start stopped members again, or all of them",
 		Long: `Start members that are stopped or have failed; without names, all that are
 stopped. A member that has left the team is named to come back, as it was spawned,
 to the worktree and branch that it left.`,
@@ -222,8 +222,8 @@ have ended are started.`,
 		Example:           "  teamctl restart builder builder-2\n  teamctl restart --failed",
 		ValidArgsFunction: a.completeMembers(false),
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "every member that is not stopped")
-	cmd.Flags().BoolVar(&failed, "failed", false, "every member that has failed")
+	cmd.Flags().BoolVar(&all, "all", false, "all members that are not stopped")
+	cmd.Flags().BoolVar(&failed, "failed", false, "all failed members")
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		switch {
 		case all && failed:
@@ -298,7 +298,7 @@ func newCapture(a *app) *cobra.Command {
 	var lines int
 	cmd := &cobra.Command{
 		Use:   "capture MEMBER",
-		Short: "Print what is on a member's screen now",
+		Short: "Print the current screen of a member",
 		Example: `  teamctl capture builder
   teamctl capture builder --scrollback 500`,
 		Args:              takes(1, 1, "the name of a member"),
@@ -320,6 +320,6 @@ func newCapture(a *app) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().IntVar(&lines, "scrollback", 0, "also so many lines of history above the screen")
+	cmd.Flags().IntVar(&lines, "scrollback", 0, "also print this many lines of history above the screen")
 	return cmd
 }

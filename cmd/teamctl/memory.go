@@ -47,7 +47,7 @@ func (a *app) withMemory(ctx context.Context, fn func(*memory.Store) error) (err
 
 func newMemoryLs(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "ls [PREFIX]", Short: "List entries, or those whose keys begin with a prefix",
+		Use: "ls [PREFIX]", Short: "List entries, or those with a key prefix",
 		Example: "  teamctl memory ls\n  teamctl memory ls shop/dev/ --json",
 		Args:    takes(0, 1, "the beginning of keys"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -101,7 +101,7 @@ func newMemoryShow(a *app) *cobra.Command {
 func newMemoryAdd(a *app) *cobra.Command {
 	var tags []string
 	cmd := &cobra.Command{
-		Use: "add KEY TEXT", Short: "Add an entry, or replace the one with this key",
+		Use: "add KEY TEXT", Short: "Add an entry, or replace the one with the same key",
 		Example: "  teamctl memory add shop/dev/tests \"run make check\" --tag build\n  teamctl memory add shop/all/style - < style.md",
 		Args:    takes(2, 2, "a key TEAM/AGENT/NAME and a text"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -118,7 +118,7 @@ func newMemoryAdd(a *app) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringSliceVar(&tags, "tag", nil, "words by which it is found as well")
+	cmd.Flags().StringSliceVar(&tags, "tag", nil, "further words by which it is found")
 	return cmd
 }
 
@@ -153,7 +153,7 @@ func newMemoryRm(a *app) *cobra.Command {
 func newMemorySearch(a *app) *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{
-		Use: "search WORD...", Short: "Find entries by words, the best match first",
+		Use: "search WORD...", Short: "Search entries, best match first",
 		Example: "  teamctl memory search run tests\n  teamctl memory search port --limit 3 --json",
 		Args:    takes(1, -1, "words"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -169,14 +169,14 @@ func newMemorySearch(a *app) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().IntVar(&limit, "limit", 10, "at most this many")
+	cmd.Flags().IntVar(&limit, "limit", 10, "maximum number of entries")
 	return cmd
 }
 
 func newMemoryExport(a *app) *cobra.Command {
 	var format, file string
 	cmd := &cobra.Command{
-		Use: "export [PREFIX]", Short: "Write entries as Markdown or as lines of JSON",
+		Use: "export [PREFIX]", Short: "Write entries as Markdown or JSON lines",
 		Example: "  teamctl memory export --format jsonl > memory.jsonl\n  teamctl memory export shop/ --format md",
 		Args:    takes(0, 1, "the beginning of keys"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -204,7 +204,7 @@ func newMemoryExport(a *app) *cobra.Command {
 
 func newMemoryImport(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "import FILE", Short: "Read entries from lines of JSON",
+		Use: "import FILE", Short: "Read entries from JSON lines",
 		Example: "  teamctl memory import memory.jsonl\n  teamctl memory import - < memory.jsonl",
 		Args:    takes(1, 1, "a file, or - for standard input"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -219,8 +219,8 @@ open it with gh or glab, where one of them is installed. None of them is run.`,
 			})
 		},
 	}
-	cmd.Flags().StringVar(&into, "into", "", "branch that it is to go into (default: the one checked out in the repository)")
-	cmd.Flags().BoolVar(&body, "body", false, "print the text too")
+	cmd.Flags().StringVar(&into, "into", "", "branch to merge into (default: the one checked out in the repository)")
+	cmd.Flags().BoolVar(&body, "body", false, "also print the text")
 	return cmd
 }
 

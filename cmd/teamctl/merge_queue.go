@@ -15,7 +15,7 @@ func newMergeQueue(a *app) *cobra.Command {
 	var all, watch bool
 	cmd := &cobra.Command{
 		Use:     "queue",
-		Short:   "Show what is queued or being merged",
+		Short:   "Show queued and running merges",
 		Example: "  teamctl merge queue --watch\n  teamctl merge queue --all --json",
 		Args:    takes(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -52,8 +52,8 @@ func newMergeQueue(a *app) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "the last fifty that have ended, too")
-	cmd.Flags().BoolVar(&watch, "watch", false, "one line for every step, until the queue is empty")
+	cmd.Flags().BoolVar(&all, "all", false, "also list the last fifty that have ended")
+	cmd.Flags().BoolVar(&watch, "watch", false, "print a line for every step until the queue is empty")
 	return cmd
 }
 

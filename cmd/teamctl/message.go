@@ -31,7 +31,7 @@ func newMessage(a *app) *cobra.Command {
 func newMessageShow(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "show ID",
-		Short: "Show how far a message has come, and on what evidence",
+		Short: "Show a message's delivery states and their evidence",
 		Long: `Show a message and its receipts: for each recipient how far it has come, since
 when, and what showed it. The first characters of an id are enough.`,
 		Example: "  teamctl message show 3f2a\n  teamctl message show 3f2a --json",
@@ -94,7 +94,7 @@ func newMessageLs(a *app) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:     "ls",
-		Short:   "List messages and how far each has come",
+		Short:   "List messages with their delivery states",
 		Example: "  teamctl message ls\n  teamctl message ls --with builder --limit 20",
 		Args:    takes(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -175,7 +175,7 @@ func reached(ds []ledger.Delivery) string {
 func newMessageAudit(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:     "audit",
-		Short:   "Write who sent what to whom, as JSON lines",
+		Short:   "Write all messages with their recipients as JSON lines",
 		Example: "  teamctl message audit > audit.jsonl\n  teamctl message audit | head -n 20",
 		Args:    takes(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -189,7 +189,7 @@ func newMessageAudit(a *app) *cobra.Command {
 func newThread(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "thread [ID]",
-		Short: "Show a conversation as a tree of answers",
+		Short: "Show a message thread as a tree",
 		Long: `Show the conversation that a message belongs to, or without an id all those of
 the current run. Answers stand below what they answer, 50 deep at most.`,
 		Example: "  teamctl thread\n  teamctl thread 3f2a",

@@ -44,14 +44,14 @@ each other never leaves the team.`,
 	}
 	cmd.AddCommand(
 		&cobra.Command{
-			Use: "ls", Short: "List the sinks of notifications", Example: "  teamctl notify ls\n  teamctl notify ls --json", Args: takes(0, 0, ""),
+			Use: "ls", Short: "List the notification sinks", Example: "  teamctl notify ls\n  teamctl notify ls --json", Args: takes(0, 0, ""),
 			RunE: func(cmd *cobra.Command, _ []string) error {
 				return a.withTeam(cmd.Context(), func(t *tool.Team, _ tool.Caller) error { return a.sinks(cmd.Context(), t, "") })
 			},
 		},
-		change("add", "Add a sink for notifications", "  teamctl notify add desktop\n  teamctl notify add 'command:cat >> ~/team.jsonl'", "already_there",
+		change("add", "Add a notification sink", "  teamctl notify add desktop\n  teamctl notify add 'command:cat >> ~/team.jsonl'", "already_there",
 			words("desktop", "command:", "webhook:https://"), (*tool.Team).SinkAdd),
-		change("rm", "Remove a sink", "  teamctl notify rm desktop\n  teamctl notify rm 'command:cat >> ~/team.jsonl'", "already_gone", a.completeSinks(), (*tool.Team).SinkRemove),
+		change("rm", "Remove a notification sink", "  teamctl notify rm desktop\n  teamctl notify rm 'command:cat >> ~/team.jsonl'", "already_gone", a.completeSinks(), (*tool.Team).SinkRemove),
 		&cobra.Command{
 			Use: "test", Short: "Send a test notification to every sink", Example: "  teamctl notify test\n  teamctl notify test --json", Args: takes(0, 0, ""),
 			RunE: func(cmd *cobra.Command, _ []string) error {

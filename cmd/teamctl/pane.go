@@ -28,7 +28,7 @@ func newPane(a *app) *cobra.Command {
 			RunE:              func(cmd *cobra.Command, args []string) error { return a.hide(cmd.Context(), args[0], hidden) },
 		})
 	}
-	verb("hide", "Hide a member's pane; the member goes on", true)
+	verb("hide", "Hide a member's pane; the member keeps running", true)
 	verb("unhide", "Show a hidden pane again", false)
 	return cmd
 }

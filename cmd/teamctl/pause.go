@@ -12,7 +12,7 @@ import (
 func newPause(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "pause MEMBER...",
-		Short: "Pause members where they are; resume continues them",
+		Short: "Pause members; resume continues them",
 		Long: `Freeze every process of a member where it is, by its control group. It keeps its
 pane, its worktree and its tasks, and costs no CPU. Stopping or killing it works all
 the same. Where there is no control group (teamctl doctor says so) it is refused: a

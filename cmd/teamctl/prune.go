@@ -25,7 +25,7 @@ messages, whatever their age; the ledger has the others too. AGE is a number wit
 		Args:    takes(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if older == "" {
-				return usage(cmd, "say how old: --older-than 30d")
+				return usage(cmd, "--older-than is required, as in --older-than 30d")
 			}
 			age, err := parseAge(older)
 			if err != nil {
@@ -52,7 +52,7 @@ messages, whatever their age; the ledger has the others too. AGE is a number wit
 			})
 		},
 	}
-	cmd.Flags().StringVar(&older, "older-than", "", "how old what goes is at least: 30d, 12h")
+	cmd.Flags().StringVar(&older, "older-than", "", "minimum age of what is removed: 30d, 12h")
 	return cmd
 }
 

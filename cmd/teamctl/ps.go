@@ -35,7 +35,7 @@ func newPs(a *app) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use:   "ps",
-		Short: "List the members, what they do and where they run",
+		Short: "List the members with their activity and place",
 		Long: `List the members of the team. STATE is the process (running, backoff, ...),
 ACTIVITY what the agent does and what it waits for, SINCE for how long; one in plan mode takes no tasks until its plan is
 approved, and one that is paused does nothing until it is resumed; unknown means just that, not idle, and stalled that one
@@ -71,7 +71,7 @@ that works has shown nothing for ten minutes (interrupt or restart aborts it).`,
 			})
 		},
 	}
-	cmd.Flags().BoolVarP(&all, "all", "a", false, "also those who left")
+	cmd.Flags().BoolVarP(&all, "all", "a", false, "also list members that have left")
 	return cmd
 }
 

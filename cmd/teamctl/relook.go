@@ -27,7 +27,7 @@ func (a *app) addWatch(cmd *cobra.Command) {
 	}
 	var watch bool
 	once := cmd.RunE
-	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "show it again whenever it has changed, until interrupted")
+	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "show the result again after every change, until interrupted")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if !watch {
 			return once(cmd, args)

@@ -62,7 +62,7 @@ func newRescueLs(a *app, repo *string) *cobra.Command {
 	var every bool
 	cmd := &cobra.Command{
 		Use:     "ls",
-		Short:   "List what was saved, the newest first",
+		Short:   "List saved states, newest first",
 		Example: "  teamctl rescue ls\n  teamctl rescue ls --member builder\n  teamctl rescue ls --all --repo ~/src/app",
 		Args:    takes(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -99,8 +99,8 @@ func newRescueLs(a *app, repo *string) *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&agent, "member", "", "of this member only")
-	cmd.Flags().BoolVar(&every, "all", false, "of every team in the repository (default with --repo)")
+	cmd.Flags().StringVar(&agent, "member", "", "only of this member")
+	cmd.Flags().BoolVar(&every, "all", false, "include every team of the repository (default with --repo)")
 	return cmd
 }
 
@@ -129,7 +129,7 @@ func newRescueShow(a *app, repo *string) *cobra.Command {
 	var patch bool
 	cmd := &cobra.Command{
 		Use:     "show REF",
-		Short:   "Show what is in a saved state",
+		Short:   "Show the contents of a saved state",
 		Long:    "Show the files of a saved state that were not committed; --patch shows their text too.",
 		Example: "  teamctl rescue show rescue/demo/builder/20260102T030405.678Z --patch\n  teamctl rescue show rescue/demo/builder/20260102T030405.678Z",
 		Args:    takes(1, 1, "the ref of one saved state"),
@@ -154,7 +154,7 @@ func newRescueShow(a *app, repo *string) *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().BoolVarP(&patch, "patch", "p", false, "with the text of the changes")
+	cmd.Flags().BoolVarP(&patch, "patch", "p", false, "include the text of the changes")
 	return cmd
 }
 

@@ -55,7 +55,7 @@ closed; with --sub they stay open, and the new run is a part of the current one.
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&in.Sub, "sub", false, "a part of the current run, which stays open")
+	cmd.Flags().BoolVar(&in.Sub, "sub", false, "make it a part of the current run, which stays open")
 	return cmd
 }
 
@@ -154,7 +154,7 @@ func newRunList(a *app) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().IntVar(&limit, "limit", 0, "the newest so many only")
+	cmd.Flags().IntVar(&limit, "limit", 0, "only the newest N")
 	return cmd
 }
 

@@ -53,7 +53,7 @@ func newSandbox(ctx context.Context, work string) (_ *sandbox, err error) {
 		return nil, err
 	}
 	if info, serr := os.Stat(work); work != "" && (serr != nil || !info.IsDir()) {
-		return nil, team.Errorf(team.CodeNotFound, "%s is no directory", work).WithHint("--dir is where the agent works")
+		return nil, team.Errorf(team.CodeNotFound, "%s is not a directory", work).WithHint("--dir is where the agent works")
 	}
 	home, err := findHome()
 	if err != nil {
@@ -72,7 +72,7 @@ func newSandbox(ctx context.Context, work string) (_ *sandbox, err error) {
 		}
 	}()
 	if err := s.make(home); err != nil {
-		return nil, team.Errorf(team.CodeUnavailable, "make a place for the test: %w", err)
+		return nil, team.Errorf(team.CodeUnavailable, "create a directory for the test: %w", err)
 	}
 	return s, s.run(ctx, nil, "create", sandboxTeam)
 }

@@ -31,7 +31,7 @@ else was faster, so that nothing is overwritten unseen.`,
 func newScratchpadGet(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:     "get",
-		Short:   "Print the document; with --json its version too",
+		Short:   "Print the document; with --json also its version",
 		Example: "  teamctl scratchpad get\n  teamctl scratchpad get --json",
 		Args:    takes(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -110,7 +110,7 @@ func newScratchpadWatch(a *app) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().IntVar(&count, "count", 0, "end after so many versions (default never)")
+	cmd.Flags().IntVar(&count, "count", 0, "exit after this many versions (default: never)")
 	return cmd
 }
 

@@ -36,7 +36,7 @@ agents live when the supervisor is stopped or updated.`,
 		Args:    takes(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !user {
-				return usage(cmd, "only services of your own user are written: add --user")
+				return usage(cmd, "only services of your own user are supported: add --user")
 			}
 			s, err := a.service(cmd)
 			if err != nil {
@@ -71,7 +71,7 @@ agents live when the supervisor is stopped or updated.`,
 func newServiceUninstall(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:     "uninstall",
-		Short:   "Remove the unit; switch it off first",
+		Short:   "Remove the unit; disable it first",
 		Example: "  teamctl service uninstall\n  teamctl service uninstall --team demo",
 		Args:    takes(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {

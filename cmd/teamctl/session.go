@@ -61,7 +61,7 @@ func newSessionLs(a *app) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "closed ones too")
+	cmd.Flags().BoolVar(&all, "all", false, "also list closed ones")
 	return cmd
 }
 
@@ -108,7 +108,7 @@ func newSessionShow(a *app) *cobra.Command {
 	var entries, trace, prompt bool
 	cmd := &cobra.Command{
 		Use:   "show SESSION",
-		Short: "Show a conversation: its turns, what waits, its entries",
+		Short: "Show a conversation: turns, backlog, entries",
 		Long: `Show a conversation by its key, or by the name of the member whose own it is: what
 it is set to, its turns and what waits for the next one. --entries adds the
 transcript, --trace what was decided about its turns and its backlog, with reasons.
@@ -152,9 +152,9 @@ it, but for commands in the background.`,
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&entries, "entries", false, "the transcript too")
-	cmd.Flags().BoolVar(&trace, "trace", false, "what was decided about its turns, and why")
-	cmd.Flags().BoolVar(&prompt, "prompt", false, "what the next request has around the conversation")
+	cmd.Flags().BoolVar(&entries, "entries", false, "also show the transcript")
+	cmd.Flags().BoolVar(&trace, "trace", false, "show the decisions about its turns, with reasons")
+	cmd.Flags().BoolVar(&prompt, "prompt", false, "show what the next request has around the conversation")
 	return cmd
 }
 
@@ -267,7 +267,7 @@ func newSessionExport(a *app) *cobra.Command {
 func newSessionCompact(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "compact SESSION [WHAT TO KEEP...]",
-		Short: "Make a conversation shorter: its model sums it up",
+		Short: "Compact a conversation: its model summarises it",
 		Example: `  teamctl session compact dev
   teamctl session compact dev the names of the failing tests`,
 		Args:              takes(1, -1, "the key of a conversation, or the name of a member"),

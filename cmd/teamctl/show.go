@@ -170,7 +170,7 @@ func newMember(a *app) *cobra.Command {
 	}
 	cmd.AddCommand(&cobra.Command{
 		Use:               "show MEMBER",
-		Short:             "Show everything about a member",
+		Short:             "Show all details of a member",
 		Example:           "  teamctl member show builder\n  teamctl member show builder --json",
 		Args:              takes(1, 1, "the name of a member"),
 		ValidArgsFunction: first(a.completeMembers(true)),

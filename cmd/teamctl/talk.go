@@ -59,9 +59,9 @@ evidence. A recipient that has never read its mail, as a plain command may, is n
 	}
 	f := cmd.Flags()
 	f.StringVar(&in.Type, "kind", "message", "message, info, error, task_request or task_response")
-	f.StringVar(&in.Summary, "summary", "", "a few words for lists (default the first words)")
+	f.StringVar(&in.Summary, "summary", "", "a short summary for lists (default: the first words)")
 	f.StringVar(&in.Parent, "parent", "", "id of the message that this one answers")
-	f.StringVar(&in.IdemKey, "idempotency-key", "", "sending again with the same key sends nothing")
+	f.StringVar(&in.IdemKey, "idempotency-key", "", "idempotency key: a message with a known key is not sent again")
 	f.StringVar(&in.Task, "task", "", "id of the task that a task_request is about")
 	f.StringVar(&in.Forward, "forward", "", "id of a message to hand on; a text comes before it")
 	waitFlags(cmd, &wait, &timeout)
@@ -97,16 +97,16 @@ func newBroadcast(a *app) *cobra.Command {
 			return a.send(cmd.Context(), in, want, timeout)
 		},
 	}
-	cmd.Flags().StringVar(&in.Summary, "summary", "", "a few words for lists (default the first words)")
-	cmd.Flags().StringVar(&in.IdemKey, "idempotency-key", "", "sending again with the same key sends nothing")
+	cmd.Flags().StringVar(&in.Summary, "summary", "", "a short summary for lists (default: the first words)")
+	cmd.Flags().StringVar(&in.IdemKey, "idempotency-key", "", "idempotency key: a message with a known key is not sent again")
 	waitFlags(cmd, &wait, &timeout)
 	return cmd
 }
 
 func waitFlags(cmd *cobra.Command, wait *string, timeout *time.Duration) {
-	cmd.Flags().StringVar(wait, "wait", "", "wait until it is accepted, read or answered")
+	cmd.Flags().StringVar(wait, "wait", "", "wait until the message is accepted, read or answered")
 	cmd.Flags().Lookup("wait").NoOptDefVal = string(team.Accepted)
-	cmd.Flags().DurationVar(timeout, "timeout", 0, "wait so long at most (default for ever)")
+	cmd.Flags().DurationVar(timeout, "timeout", 0, "maximum time to wait (default: no limit)")
 }
 
 // waitFor parses --wait; "" means not to wait.
@@ -194,7 +194,7 @@ func newInbox(a *app) *cobra.Command {
 	var unread, consume, prompt bool
 	cmd := &cobra.Command{
 		Use:   "inbox [MEMBER]",
-		Short: "Read a mailbox; without a name your own",
+		Short: "Read a mailbox (default: your own)",
 		Long: `Read a mailbox without marking anything. --consume marks as read what it has written,
 once that is out; when it is killed or cannot write, nothing is marked and the next
 call writes the same messages. It works with your own mailbox only.
@@ -246,9 +246,9 @@ the state of the team, then each message in an element of its own.`,
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&unread, "unread", false, "only what has not been read")
-	cmd.Flags().BoolVar(&consume, "consume", false, "unread mail of your own, and mark it as read")
-	cmd.Flags().BoolVar(&prompt, "prompt", false, "unread mail of your own, as an agent's conversation gets it")
+	cmd.Flags().BoolVar(&unread, "unread", false, "only unread messages")
+	cmd.Flags().BoolVar(&consume, "consume", false, "print your own unread mail, and mark it as read")
+	cmd.Flags().BoolVar(&prompt, "prompt", false, "print your own unread mail in the form that is inserted into an agent's conversation")
 	return cmd
 }
 

@@ -57,7 +57,7 @@ func newTaskAdd(a *app) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "add SUBJECT | add -f FILE",
-		Short: "Add tasks; prints their ids",
+		Short: "Add tasks and print their ids",
 		Long: `Put a task on the board, or all tasks of a file at once. --run is the command
 that a worker runs with bash in its worktree. --verify is a command that must pass
 before the task counts as completed, whoever does it: it runs where the work is, and
@@ -87,7 +87,7 @@ of a team file do (teamctl up --help).`,
 			if file != "" {
 				for _, f := range []string{"run", "description", "depends-on", "priority", "verify", "meta", "active-form", "retries", "retry-backoff"} {
 					if cmd.Flags().Changed(f) {
-						return usage(cmd, "--%s and -f do not go together: it stands in the file", f)
+						return usage(cmd, "--%s and -f do not go together: the file has it", f)
 					}
 				}
 				list, err := readTasks(file, a.stdin)
@@ -327,7 +327,7 @@ func short(commit string) string {
 func newTaskShow(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:               "show ID",
-		Short:             "Show everything about a task",
+		Short:             "Show all details of a task",
 		Example:           "  teamctl task show 3\n  teamctl task show 3 --json",
 		Args:              takes(1, 1, "the id of a task"),
 		ValidArgsFunction: first(a.completeTasks(ledger.TaskFilter{Newest: true})),

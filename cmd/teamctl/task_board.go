@@ -30,7 +30,7 @@ func newTaskUpdate(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "edit ID",
 		Aliases: []string{"update"},
-		Short:   "Edit what a task says, runs, depends on or stands at",
+		Short:   "Edit a task: text, command, dependencies, priority",
 		Long: `Edit a task. Only what is given is changed. --depends-on 1,2 replaces what the task
 depends on, +3 adds to it and -4 takes away; an empty list is none. A key of the
 metadata is deleted by --meta KEY=null. --status goes the way that the verbs go:
@@ -148,7 +148,7 @@ func newTaskAssign(a *app) *cobra.Command {
 	var nobody bool
 	cmd := &cobra.Command{
 		Use:   "assign ID MEMBER | assign ID --nobody",
-		Short: "Assign a task to a member; its owner loses it",
+		Short: "Assign a task to a member instead of its owner",
 		Long: `Give a task that is not done to a member, who is told and is the only one to claim
 it. Whoever works on it loses it: what they report of it is refused. With --nobody
 whoever is ready takes it.`,
@@ -184,7 +184,7 @@ whoever is ready takes it.`,
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&nobody, "nobody", false, "whoever is ready takes it")
+	cmd.Flags().BoolVar(&nobody, "nobody", false, "let any ready member take it")
 	return cmd
 }
 
@@ -211,7 +211,7 @@ without, for all, and forgets what was set for single ones.`,
 		ValidArgsFunction: first(words("on", "off")),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 && args[0] != "on" && args[0] != "off" {
-				return usage(cmd, "on or off is wanted, not %q", args[0])
+				return usage(cmd, "expected on or off, not %q", args[0])
 			}
 			return a.withTeam(cmd.Context(), func(t *tool.Team, c tool.Caller) error {
 				if len(args) == 1 {
@@ -342,7 +342,7 @@ owner where a member has that name.`,
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&renumber, "renumber", false, "give the tasks new ids")
+	cmd.Flags().BoolVar(&renumber, "renumber", false, "assign new ids to the tasks")
 	return cmd
 }
 

@@ -166,13 +166,13 @@ func newTaskCancel(a *app) *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
 		Use:   "cancel ID...",
-		Short: "Cancel tasks that are not done, also in progress",
+		Short: "Cancel open tasks, including those in progress",
 		Long: `Cancel tasks that are not done. A member that works on one loses it: its command is
 ended, and what it reports is refused; what it has changed stays in its worktree. The
 task counts as failed, so tasks that depend on it wait until it is retried or removed.`,
 		Example: "  teamctl task cancel 3 --reason \"not needed\"\n  teamctl task cancel --all",
 	}
-	cmd.Flags().StringVar(&reason, "reason", "", "why; it is recorded with the task")
+	cmd.Flags().StringVar(&reason, "reason", "", "reason, recorded with the task")
 	return a.manyTasks(cmd, ledger.TaskFilter{OpenOnly: true}, []taskSet{openTasks}, a.settling("canceled", nil,
 		func(ctx context.Context, t *tool.Team, c tool.Caller, id string) (ledger.Task, error) {
 			return t.TaskCancel(ctx, c, id, reason)
@@ -188,7 +188,7 @@ type removedTask struct {
 func newTaskRm(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rm ID...",
-		Short: "Remove tasks that nobody works on",
+		Short: "Remove tasks that are not in progress",
 		Long: `Remove tasks that nobody works on; cancel takes one away first. Those that depend on
 one wait for it no longer; its id is never given out again, and its history stays.`,
 		Example: "  teamctl task rm 3\n  teamctl task rm --failed",

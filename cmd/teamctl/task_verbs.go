@@ -85,9 +85,9 @@ func newTaskComplete(a *app) *cobra.Command {
 		Short:   "Report tasks as completed",
 		Example: "  teamctl task complete 3 --summary \"all green\" --commit $(git rev-parse HEAD)\n  teamctl task complete 3",
 	}
-	cmd.Flags().StringVar(&res.Summary, "summary", "", "what was done")
-	cmd.Flags().StringVar(&res.Commit, "commit", "", "commit that has the work")
-	cmd.Flags().StringSliceVar(&res.Files, "files", nil, "files that were changed")
+	cmd.Flags().StringVar(&res.Summary, "summary", "", "result of the task")
+	cmd.Flags().StringVar(&res.Commit, "commit", "", "commit with the work")
+	cmd.Flags().StringSliceVar(&res.Files, "files", nil, "changed files")
 	cmd.Flags().IntVar(&attempt, "attempt", 0, "only if this is still the current attempt")
 	return a.manyTasks(cmd, ledger.TaskFilter{OpenOnly: true}, nil, a.settling("completed", &attempt,
 		func(ctx context.Context, t *tool.Team, c tool.Caller, id string) (ledger.Task, error) {
@@ -105,8 +105,8 @@ func newTaskFail(a *app) *cobra.Command {
 		Short:   "Report tasks as failed",
 		Example: "  teamctl task fail 3 --error \"the build needs a newer compiler\"\n  teamctl task fail 3",
 	}
-	cmd.Flags().StringVar(&res.Error, "error", "", "what went wrong")
-	cmd.Flags().IntVar(&res.ExitCode, "exit-code", 0, "exit status of what was run")
+	cmd.Flags().StringVar(&res.Error, "error", "", "reason of the failure")
+	cmd.Flags().IntVar(&res.ExitCode, "exit-code", 0, "exit status of the command that was run")
 	cmd.Flags().IntVar(&attempt, "attempt", 0, "only if this is still the current attempt")
 	return a.manyTasks(cmd, ledger.TaskFilter{OpenOnly: true}, nil, a.settling("failed", &attempt,
 		func(ctx context.Context, t *tool.Team, c tool.Caller, id string) (ledger.Task, error) {
@@ -117,7 +117,7 @@ func newTaskFail(a *app) *cobra.Command {
 func newTaskHistory(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:               "history ID",
-		Short:             "Show what happened to a task, and who did it",
+		Short:             "Show the history of a task",
 		Example:           "  teamctl task history 3\n  teamctl task history 3 --json",
 		Args:              takes(1, 1, "the id of a task"),
 		ValidArgsFunction: first(a.completeTasks(ledger.TaskFilter{Newest: true})),

@@ -120,7 +120,7 @@ type window struct {
 
 func (w *window) flags(cmd *cobra.Command) {
 	cmd.Flags().Int64Var(&w.run, "run", 0, "this run (default the current one)")
-	cmd.Flags().StringVar(&w.since, "since", "", "from then on: 30m, 2h, 3d, or a time as 2006-01-02T15:04")
+	cmd.Flags().StringVar(&w.since, "since", "", "start of the period: 30m, 2h, 3d, or a time like 2006-01-02T15:04")
 }
 
 func (w *window) check(cmd *cobra.Command) error {

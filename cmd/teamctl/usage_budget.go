@@ -66,7 +66,7 @@ func newUsageBudget(a *app) *cobra.Command {
 		Args:    takes(0, 1, "a member"), ValidArgsFunction: a.completeMembers(false),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if none == (tokens != "" || cost != "") {
-				return usage(cmd, "a budget has --tokens, --cost or both; --none takes it away")
+				return usage(cmd, "a budget needs --tokens, --cost or both; --none removes it")
 			}
 			b, err := team.ParseBudget(tokens, cost)
 			if err != nil {
@@ -92,9 +92,9 @@ func newUsageBudget(a *app) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&tokens, "tokens", "", "input and output `tokens`, without what came from a cache: 500000, 500k, 2M")
-	cmd.Flags().StringVar(&cost, "cost", "", "US `dollars`, as the CLI counts them")
-	cmd.Flags().BoolVar(&none, "none", false, "take the budget away")
+	cmd.Flags().StringVar(&tokens, "tokens", "", "input and output `tokens`, without cached input: 500000, 500k, 2M")
+	cmd.Flags().StringVar(&cost, "cost", "", "US `dollars`, as counted by the agent's CLI")
+	cmd.Flags().BoolVar(&none, "none", false, "remove the budget")
 	return cmd
 }
 

@@ -27,7 +27,7 @@ func newEvents(a *app) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "events",
-		Short: "Show what happened; -f keeps showing",
+		Short: "Show events; -f follows them",
 		Long: `Show the team's log: every change of a task, a member or a message, who made it
 and when. --json writes one event per line.`,
 		Example: `  teamctl events --limit 20
@@ -64,7 +64,7 @@ and when. --json writes one event per line.`,
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVarP(&follow, "follow", "f", false, "go on until interrupted")
+	f.BoolVarP(&follow, "follow", "f", false, "continue until interrupted")
 	f.Int64Var(&after, "after", 0, "only events after this sequence number")
 	f.IntVar(&limit, "limit", 0, "the newest so many (default all)")
 	f.StringVar(&filter.Who, "who", "", "only what this member did")
@@ -152,9 +152,9 @@ otherwise (0 is never). The exit status is 4 if the member will not come to it.`
 			})
 		},
 	}
-	cmd.Flags().StringSliceVar(&in.Tasks, "task", nil, "wait for these tasks only: 1,2")
-	cmd.Flags().DurationVar(&in.Timeout, "timeout", 0, "give up after so long: 90s, 20m (default never; of --member and --mail 2m)")
-	cmd.Flags().BoolVar(&progress, "progress", false, "show what goes on")
+	cmd.Flags().StringSliceVar(&in.Tasks, "task", nil, "wait only for these tasks: 1,2")
+	cmd.Flags().DurationVar(&in.Timeout, "timeout", 0, "maximum time to wait: 90s, 20m (default: no limit; with --member and --mail 2m)")
+	cmd.Flags().BoolVar(&progress, "progress", false, "show progress")
 	other.flags(cmd, a)
 	a.complete(cmd, "task", a.completeTasks(ledger.TaskFilter{OpenOnly: true}))
 	return cmd
@@ -197,7 +197,7 @@ no terminal it prints the board once.`,
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&pane, "pane", false, "in the team's own tmux session: q detaches, and the board goes on")
+	cmd.Flags().BoolVar(&pane, "pane", false, "run in the team's own tmux session: q detaches, and the board keeps running")
 	_ = cmd.Flags().MarkHidden("pane")
 	return cmd
 }

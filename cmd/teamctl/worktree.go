@@ -31,7 +31,7 @@ func newWorktreeLs(a *app) *cobra.Command {
 	var noDisk bool
 	cmd := &cobra.Command{
 		Use:   "ls",
-		Short: "List the worktrees and what merging them would meet",
+		Short: "List the worktrees and the conflicts of merging them",
 		Long: `List the worktree of each member, and of each that has left one behind. AHEAD and BEHIND count commits against the branch
 that is checked out in the repository, or --into. CONFLICTS are the files that would
 conflict if the branch were merged there now; "?" says that this git cannot tell (it
@@ -72,7 +72,7 @@ takes 2.38). SHARED counts files that another member changes too.`,
 		},
 	}
 	cmd.Flags().StringVar(&in.Into, "into", "", "branch to compare with (default: the one checked out in the repository)")
-	cmd.Flags().BoolVar(&noDisk, "no-disk", false, "do not count the space on the disk")
+	cmd.Flags().BoolVar(&noDisk, "no-disk", false, "do not compute disk usage")
 	return cmd
 }
 
@@ -129,7 +129,7 @@ func newWorktreeStatus(a *app) *cobra.Command {
 	var in tool.WorktreesIn
 	cmd := &cobra.Command{
 		Use:               "status [MEMBER...]",
-		Short:             "Show the worktrees of members in full",
+		Short:             "Show the worktrees of members in detail",
 		Example:           "  teamctl worktree status builder\n  teamctl worktree status",
 		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: a.completeMembers(false),
@@ -209,7 +209,7 @@ func newWorktreeDiff(a *app) *cobra.Command {
 	var stat bool
 	cmd := &cobra.Command{
 		Use:   "diff [MEMBER...]",
-		Short: "Show what members have changed on their branches",
+		Short: "Show the changes on members' branches",
 		Long: `Show the diff of each member's worktree against the commit that its branch began
 at: commits and uncommitted work together. Untracked files are named.`,
 		Example:           "  teamctl worktree diff --stat\n  teamctl worktree diff builder",
@@ -232,7 +232,7 @@ at: commits and uncommitted work together. Untracked files are named.`,
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&stat, "stat", false, "a summary by file")
+	cmd.Flags().BoolVar(&stat, "stat", false, "show a summary by file")
 	return cmd
 }
 
@@ -240,7 +240,7 @@ func newWorktreePrepare(a *app) *cobra.Command {
 	var in tool.PrepareIn
 	cmd := &cobra.Command{
 		Use:   "prepare [MEMBER...]",
-		Short: "Prepare worktrees again: copies, links, setup commands",
+		Short: "Set up worktrees again: copies, links, setup commands",
 		Long: `Prepare worktrees again. A new worktree gets a copy of the ignored files that .worktreeinclude of the
 repository names (such as .env), what the team file wants copied or linked, and its
 setup commands run. This does it again for existing worktrees; no file is
@@ -274,7 +274,7 @@ read and allowed them, once on this machine for the same commands.`,
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&in.Allow, "allow", false, "allow the setup commands that came with the repository")
+	cmd.Flags().BoolVar(&in.Allow, "allow", false, "allow the setup commands that the repository brought")
 	return cmd
 }
 
