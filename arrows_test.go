@@ -183,8 +183,8 @@ var rooms = map[string]room{
 		why: "teamctl.yaml and its schema: reading a file runs nothing",
 	},
 	"tool/op": {
-		may: []string{"team", "ledger", "tool"}, libs: []string{"github.com/google/jsonschema-go"}, never: append([]string{"net"}, noExec...),
-		why: "the operations as other programs call them: schemas and descriptions over tool, which does the work",
+		may: []string{"team", "ledger", "tool", "tool/teamfile"}, libs: []string{"github.com/google/jsonschema-go"}, never: append([]string{"net"}, noExec...),
+		why: "the operations as other programs call them: schemas and descriptions over tool, which does the work; a member has the schema that it has in a team file",
 	},
 	"tool/mcp": {
 		may: []string{"team", "ledger", "tool", "tool/op"}, libs: []string{"github.com/modelcontextprotocol/go-sdk"}, never: noExec,

@@ -47,7 +47,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	spawned, err := t.Spawn(ctx, me, tool.SpawnIn{Name: "builder", Backend: "pty"})
+	spawned, err := t.Spawn(ctx, me, tool.SpawnIn{Name: "builder", MemberSpec: team.MemberSpec{Backend: "pty"}})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -70,7 +70,7 @@ func TestApprovedMemberIsAddedOnce(t *testing.T) {
 	l := newTeam(t, "a")
 	ctx := ctxFor(t)
 	add := func(nth int) Member {
-		m, _, err := l.AddMember(ctx, Member{Name: "x", Spec: team.MemberSpec{Approval: 7, Nth: nth}}, false)
+		m, _, err := l.AddMember(ctx, Member{Name: "x", Spec: team.MemberSpec{Origin: team.Origin{Approval: 7, Nth: nth}}}, false)
 		ok(t, err)
 		return m
 	}

@@ -17,7 +17,7 @@ func layoutWarnings(m ledger.Member) []string {
 	case "in-process":
 		at, look = "the supervisor's process", "logs"
 	}
-	if at == "" || team.PaneLayout(m.Spec.Layout) == team.PaneAuto {
+	if at == "" || m.Spec.Layout == team.PaneAuto {
 		return nil
 	}
 	return []string{fmt.Sprintf("it runs in %s, not in tmux: there is no %s (teamctl %s %s shows it, teamctl doctor says why)", at, m.Spec.Layout, look, m.Name)}

@@ -230,7 +230,7 @@ func (s *Supervisor) start(ctx context.Context, t ledger.TeamRow, row ledger.Mem
 		Argv: res.plan.Argv, Env: res.plan.Env, Dir: dir,
 		Bundle: s.cfg.Layout.Bundle(row.Name), Notify: s.cfg.Notify,
 		Title: row.Name, Color: row.Color,
-		Place:  team.Place{Layout: team.PaneLayout(row.Spec.Layout), TMUX: row.Spec.TMUX, TMUXPane: row.Spec.TMUXPane},
+		Place:  team.Place{Layout: row.Spec.Layout, TMUX: row.Spec.TMUX, TMUXPane: row.Spec.TMUXPane},
 		Limits: row.Spec.Limits,
 	})
 	if err != nil {

@@ -1,6 +1,8 @@
 package team
 
 import (
+	"cmp"
+	"encoding/json"
 	"math"
 	"strconv"
 	"strings"
@@ -12,6 +14,41 @@ type Limits struct {
 	MemoryBytes int64 `json:"memoryBytes,omitempty"`
 	PIDs        int64 `json:"pids,omitempty"`       // processes and threads
 	CPUPercent  int   `json:"cpuPercent,omitempty"` // of one core: 150 is one and a half
+}
+
+// UnmarshalJSON reads limits as they are stored, and as people write them:
+// {"memory": "2GiB", "pids": 200, "cpu": "150%"}.
+func (l *Limits) UnmarshalJSON(data []byte) error {
+	var in struct {
+		MemoryBytes int64   `json:"memoryBytes"`
+		CPUPercent  int     `json:"cpuPercent"`
+		PIDs        written `json:"pids"`
+		Memory      written `json:"memory"`
+		CPU         written `json:"cpu"`
+	}
+	if err := json.Unmarshal(data, &in); err != nil {
+		return err
+	}
+	w, err := ParseLimits(string(in.Memory), string(in.PIDs), string(in.CPU))
+	if err != nil {
+		return err
+	}
+	*l = Limits{MemoryBytes: cmp.Or(w.MemoryBytes, in.MemoryBytes), PIDs: w.PIDs, CPUPercent: cmp.Or(w.CPUPercent, in.CPUPercent)}
+	return nil
+}
+
+// written is a text or a number, as a text.
+type written string
+
+func (w *written) UnmarshalJSON(data []byte) error {
+	if string(data) == "null" {
+		return nil
+	}
+	if data[0] != '"' {
+		*w = written(data)
+		return nil
+	}
+	return json.Unmarshal(data, (*string)(w))
 }
 
 // IsZero reports whether nothing is limited.

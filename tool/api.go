@@ -150,37 +150,9 @@ type KeptBranch struct {
 	Why    string `json:"why"`
 }
 
-// SpawnIn (R26-R28, R110-R121).
-type SpawnIn struct {
-	Name      string            `json:"name"`
-	Agent     string            `json:"agent,omitempty"`   // default "worker"; "command" with Command
-	Command   []string          `json:"command,omitempty"` // any command is a member
-	Backend   string            `json:"backend,omitempty"` // default "auto"
-	Layout    team.PaneLayout   `json:"layout,omitempty"`
-	Prompt    string            `json:"prompt,omitempty"`
-	AgentType string            `json:"agent_type,omitempty"`
-	Model     string            `json:"model,omitempty"`
-	Mode      string            `json:"mode,omitempty"`
-	Bypass    bool              `json:"dangerously_skip_permissions,omitempty"` // required for mode bypassPermissions
-	Role      string            `json:"role,omitempty"`
-	Restart   string            `json:"restart,omitempty"`
-	Env       map[string]string `json:"env,omitempty"`
-	Worktree  string            `json:"worktree,omitempty"` // "" or "own", "none", or a path
-	Cwd       string            `json:"cwd,omitempty"`
-	Repo      string            `json:"repo,omitempty"` // name of a further repository of the team
-	Base      string            `json:"base,omitempty"`
-	Branch    string            `json:"branch,omitempty"` // work on this one, which exists, instead of a new one
-	Asks      bool              `json:"asks,omitempty"`   // it answers shutdown requests, whatever its kind
-	Fresh     bool              `json:"fresh,omitempty"`  // a new worktree, though an earlier member of the name has left one; so with Base
-	Exact     bool              `json:"exact,omitempty"`
-	Count     int               `json:"count,omitempty"`    // members to spawn in parallel, default 1
-	Place     team.Place        `json:"place"`              // $TMUX and $TMUX_PANE of the asking shell
-	Limits    team.Limits       `json:"limits,omitzero"`    // for each of them, with all that it starts
-	MCP       string            `json:"mcp,omitempty"`      // MCP servers: "" or "all", or "team" for teamctl's only
-	Confine   bool              `json:"confine,omitempty"`  // for agent llm: its tools write in its worktree only
-	Writable  []string          `json:"writable,omitempty"` // with Confine: further files and directories
-	Declared  json.RawMessage   `json:"-"`                  // the entry of a team file that it is spawned from
-}
+// SpawnIn asks for members. Of its origin the caller gives the terminal that it asks
+// from (TMUX, TMUXPane) and the entry of a team file; the rest is filled in.
+type SpawnIn = team.Spawn
 
 // Spawned (R29, R113).
 type Spawned struct {

@@ -46,7 +46,7 @@ func (t *Team) spawnIntent(ctx context.Context, a ledger.Approval, in SpawnIn) (
 	if err != nil {
 		return nil, err
 	}
-	n, err := in.many()
+	n, err := many(in)
 	if err != nil {
 		return nil, err
 	}

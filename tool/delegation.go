@@ -193,8 +193,8 @@ func (t *Team) maySpawn(ctx context.Context, c Caller, in SpawnIn) (approval boo
 	}
 	// Nobody makes another more than it is itself. A leader's mode without its flag is
 	// refused later, as an input that is not valid.
-	role := team.Role(in.Role)
-	skips := team.Mode(in.Mode) == team.ModeBypass && (in.Bypass || c.Role != team.RoleLeader)
+	role := in.Role
+	skips := in.Mode == team.ModeBypass && (in.Bypass || c.Role != team.RoleLeader)
 	if role == team.RoleOperator || role == team.RoleLeader && c.Role != team.RoleLeader || skips {
 		return false, team.Errorf(team.CodeDenied, "%s (%s) may not spawn a member with more rights than its own", c.Name, c.Role).
 			WithReason(team.ReasonRole).WithHint("have the person run it: teamctl spawn " + team.ShellQuote(in.Name))

@@ -198,12 +198,12 @@ func TestMembersSpawnBySetting(t *testing.T) {
 	r.set(SetSpawnDepth, "1")
 	_, err = r.Spawn(ctx, a, SpawnIn{Name: "x"})
 	denied(t, err, team.CodeUnavailable, "") // the gate is open; there is no supervisor here
-	for _, in := range []SpawnIn{{Name: "x", Role: "leader"}, {Name: "x", Role: "operator"}, {Name: "x", Mode: "bypassPermissions", Bypass: true}} {
+	for _, in := range []SpawnIn{{Name: "x", Role: "leader"}, {Name: "x", Role: "operator"}, {Name: "x", MemberSpec: team.MemberSpec{Mode: "bypassPermissions", Bypass: true}}} {
 		_, err = r.Spawn(ctx, a, in)
 		denied(t, err, team.CodeDenied, "role")
 	}
 	// One that a has spawned is two away from the lead.
-	m, _, err := r.Ledger.AddMember(ctx, ledger.Member{Name: "child", Spec: team.MemberSpec{SpawnedBy: a.Session}}, true)
+	m, _, err := r.Ledger.AddMember(ctx, ledger.Member{Name: "child", Spec: team.MemberSpec{Origin: team.Origin{SpawnedBy: a.Session}}}, true)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,7 +55,7 @@ func TestProgramThatLeads(t *testing.T) {
 		"a mode":       func() error { _, err := r.SetMode(ctx, lead, "w", team.ModeBypass); return err },
 		"its own mode": func() error { _, err := r.SetMode(ctx, lead, team.LeadName, team.ModeDefault); return err },
 		"a spawn": func() error {
-			_, err := r.Spawn(ctx, lead, SpawnIn{Name: "x", Mode: string(team.ModeBypass), Bypass: true})
+			_, err := r.Spawn(ctx, lead, SpawnIn{Name: "x", MemberSpec: team.MemberSpec{Mode: team.ModeBypass, Bypass: true}})
 			return err
 		},
 		"consent to hooks": func() error { _, err := r.HooksAllow(ctx, lead); return err },

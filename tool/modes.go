@@ -142,8 +142,8 @@ func (t *Team) SetMode(ctx context.Context, c Caller, name string, mode team.Mod
 var handedDown = []team.Mode{team.ModeAcceptEdits, team.ModeDontAsk}
 
 // modeOf is the permission mode that a new member gets.
-func (t *Team) modeOf(ctx context.Context, asked string) (team.Mode, error) {
-	mode, err := team.ParseMode(asked)
+func (t *Team) modeOf(ctx context.Context, asked team.Mode) (team.Mode, error) {
+	mode, err := team.ParseMode(string(asked))
 	if err != nil || asked != "" {
 		return mode, err
 	}

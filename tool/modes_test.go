@@ -145,11 +145,11 @@ func TestModeOfTheLeadIsHandedDown(t *testing.T) {
 		if _, err := r.Ledger.UpdateMember(t.Context(), ledger.MemberPatch{SessionKey: m.SessionKey, Mode: &lead}); err != nil {
 			t.Fatal(err)
 		}
-		in, err := r.spawnIn(t.Context(), Person(), SpawnIn{Name: "a", Worktree: "none", Cwd: "/"})
+		in, err := r.spawnIn(t.Context(), Person(), SpawnIn{Name: "a", MemberSpec: team.MemberSpec{WorktreeMode: "none", Cwd: "/"}})
 		if err != nil || in.Spec.Mode != want {
 			t.Errorf("lead in %s: %q, %v; want %q", lead, in.Spec.Mode, err, want)
 		}
-		in, err = r.spawnIn(t.Context(), Person(), SpawnIn{Name: "a", Worktree: "none", Cwd: "/", Mode: "plan"})
+		in, err = r.spawnIn(t.Context(), Person(), SpawnIn{Name: "a", MemberSpec: team.MemberSpec{WorktreeMode: "none", Cwd: "/", Mode: "plan"}})
 		if err != nil || in.Spec.Mode != team.ModePlan {
 			t.Errorf("lead in %s, asked for plan: %q, %v", lead, in.Spec.Mode, err)
 		}

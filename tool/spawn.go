@@ -42,7 +42,7 @@ func (t *Team) spawn(ctx context.Context, c Caller, in SpawnIn) ([]Spawned, erro
 	if err != nil {
 		return nil, err
 	}
-	n, err := in.many()
+	n, err := many(in)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func (t *Team) spawnIn(ctx context.Context, c Caller, in SpawnIn) (team.SpawnReq
 	if err != nil {
 		return none, err
 	}
-	role, err := team.ParseRole(in.Role)
+	role, err := team.ParseRole(string(in.Role))
 	if err != nil {
 		return none, err
 	}
@@ -88,11 +88,11 @@ func (t *Team) spawnIn(ctx context.Context, c Caller, in SpawnIn) (team.SpawnReq
 		return none, team.Errorf(team.CodeInvalid, "mode bypassPermissions and dangerously_skip_permissions go together: one without the other is refused").
 			WithReason(team.ReasonBypass).WithHint("teamctl spawn " + in.Name + " --dangerously-skip-permissions")
 	}
-	restart, err := team.ParseRestartPolicy(in.Restart)
+	restart, err := team.ParseRestartPolicy(string(in.Restart))
 	if err != nil {
 		return none, err
 	}
-	servers, err := team.ParseServers(in.MCP)
+	servers, err := team.ParseServers(string(in.MCP))
 	if err != nil {
 		return none, err
 	}
@@ -156,12 +156,14 @@ func (t *Team) spawnIn(ctx context.Context, c Caller, in SpawnIn) (team.SpawnReq
 	}
 	asked := team.SpawnRequest{
 		Name: name, Exact: in.Exact, Role: role, Branch: in.Branch, Base: base,
-		Spec: team.MemberSpec{
-			Agent: in.Agent, Command: in.Command, Backend: in.Backend, Layout: string(in.Layout),
-			Prompt: in.Prompt, AgentType: in.AgentType, Model: in.Model, Mode: mode, Bypass: in.Bypass, Restart: restart,
-			Env: in.Env, WorktreeMode: tree, Asks: in.Asks, Fresh: in.Fresh || in.Base != "" && in.Branch == "", Repo: in.Repo, Cwd: cwd, ParentSession: lead, SpawnedBy: spawner, Lane: "teammate",
-			TMUX: in.Place.TMUX, TMUXPane: in.Place.TMUXPane, Limits: in.Limits, MCP: servers, Confine: in.Confine, Writable: in.Writable, Declared: in.Declared,
-		},
+		Spec: in.MemberSpec,
+	}
+	s := &asked.Spec
+	s.Mode, s.Restart, s.MCP, s.Cwd, s.WorktreeMode = mode, restart, servers, cwd, tree
+	s.Fresh = in.Fresh || in.Base != "" && in.Branch == ""
+	s.Origin = team.Origin{
+		ParentSession: lead, SpawnedBy: spawner, Lane: "teammate",
+		TMUX: in.TMUX, TMUXPane: in.TMUXPane, Declared: in.Declared,
 	}
 	return asked, asked.Check()
 }
@@ -179,7 +181,7 @@ func place(root string, further trees.Repositories, in SpawnIn) (cwd, tree strin
 			return "", "", team.Errorf(team.CodeUnavailable, "find working directory: %w", err)
 		}
 	}
-	switch tree = in.Worktree; tree {
+	switch tree = in.WorktreeMode; tree {
 	case "":
 		tree = "own"
 		if root == "" {
@@ -199,7 +201,7 @@ func place(root string, further trees.Repositories, in SpawnIn) (cwd, tree strin
 		tree = "none"
 	default:
 		if tree, err = filepath.Abs(tree); err != nil {
-			return "", "", team.Errorf(team.CodeInvalid, "resolve %q: %w", in.Worktree, err)
+			return "", "", team.Errorf(team.CodeInvalid, "resolve %q: %w", in.WorktreeMode, err)
 		}
 		fi, err := os.Stat(tree)
 		if err != nil || !fi.IsDir() {

@@ -27,7 +27,7 @@ func (t *Team) SpawnAll(ctx context.Context, c Caller, list []SpawnIn) ([]Spawne
 		if err != nil {
 			return nil, err
 		}
-		n, err := in.many()
+		n, err := many(in)
 		if err != nil {
 			return nil, err
 		}
@@ -70,7 +70,7 @@ func (t *Team) SpawnAll(ctx context.Context, c Caller, list []SpawnIn) ([]Spawne
 }
 
 // many is how many members are asked for.
-func (in SpawnIn) many() (int, error) {
+func many(in SpawnIn) (int, error) {
 	n := max(in.Count, 1)
 	if in.Count < 0 || n > maxCount {
 		return 0, team.Errorf(team.CodeInvalid, "cannot spawn %d members at once", in.Count).WithHint("1 to 200")

@@ -102,7 +102,7 @@ func TestTakenNameNamesTheMembers(t *testing.T) {
 	} {
 		s := &renamer{names: c.names}
 		r.Env.Dial = func(context.Context, team.Layout, bool) (Supervisor, error) { return s, nil }
-		out, err := r.Spawn(t.Context(), Person(), SpawnIn{Name: c.asked, Count: len(c.names), Worktree: "none", Cwd: "/"})
+		out, err := r.Spawn(t.Context(), Person(), SpawnIn{Name: c.asked, Count: len(c.names), MemberSpec: team.MemberSpec{WorktreeMode: "none", Cwd: "/"}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -300,6 +300,6 @@ func (a *app) withTeam(ctx context.Context, f func(*tool.Team, tool.Caller) erro
 }
 
 // place returns where the person is.
-func place(layout team.PaneLayout) team.Place {
-	return team.Place{Layout: layout, TMUX: os.Getenv("TMUX"), TMUXPane: os.Getenv("TMUX_PANE")}
+func place() team.Place {
+	return team.Place{TMUX: os.Getenv("TMUX"), TMUXPane: os.Getenv("TMUX_PANE")}
 }

@@ -195,7 +195,7 @@ func (w *world) viaVerbs() door {
 			flag("description", "description")
 		case "TeammateSpawn":
 			args = []string{"spawn", text("name")}
-			flag("agent", "agent_id")
+			flag("agent", "agent")
 			flag("backend", "backend")
 			flag("worktree", "worktree")
 			flag("restart", "restart")
@@ -277,7 +277,7 @@ func (w *world) scenario(d door) story {
 	w.Helper()
 	w.must(d, "TeamCreate", map[string]any{"team_name": "demo", "description": "the same through every door"}, nil)
 	for _, name := range []string{"builder", "tester"} {
-		w.must(d, "TeammateSpawn", map[string]any{"name": name, "agent_id": "worker", "backend": "pty", "worktree": "none"}, nil)
+		w.must(d, "TeammateSpawn", map[string]any{"name": name, "agent": "worker", "backend": "pty", "worktree": "none"}, nil)
 	}
 	w.must(d, "TeammateSpawn", map[string]any{"name": "planner", "backend": "pty", "worktree": "none", "mode": "plan", "restart": "never",
 		"command": []string{"sh", "-c", fmt.Sprintf(planner, w.exe)}}, nil)
@@ -468,7 +468,7 @@ func TestSameRefusals(t *testing.T) {
 		{"TeammateRename", map[string]any{"name": "team-lead", "new_name": "x"}, []string{"rename", "team-lead", "x"}},
 		{"TeammateMode", map[string]any{"name": "team-lead", "mode": "bypassPermissions"}, []string{"mode", "team-lead", "bypassPermissions"}},
 		{"TeammateSpawn", map[string]any{"name": "x", "mode": "bypassPermissions"}, []string{"spawn", "x", "--permission-mode", "bypassPermissions"}},
-		{"TeammateSpawn", map[string]any{"name": "x", "agent_id": "command"}, []string{"spawn", "x", "--agent", "command"}},
+		{"TeammateSpawn", map[string]any{"name": "x", "agent": "command"}, []string{"spawn", "x", "--agent", "command"}},
 		{"WorktreeDiff", map[string]any{"names": []string{"x"}}, []string{"worktree", "diff", "x"}},
 		{"EdgeAdd", map[string]any{"from": "team-lead", "type": "reviews", "to": "team-lead"}, []string{"edge", "add", "team-lead", "reviews", "team-lead"}},
 		{"EdgeRemove", map[string]any{"from": "team-lead", "type": "reviews", "to": "ghost"}, []string{"edge", "rm", "team-lead", "reviews", "ghost"}},

@@ -22,7 +22,7 @@ import (
 //
 //	go test ./cmd/teamctl -run TestGeneratedFiles -update
 //
-//go:generate go test -run ^TestGeneratedFiles$ -update .
+//go:generate go test -run ^(TestGeneratedFiles|TestMemberDoors)$ -update .
 
 var update = flag.Bool("update", false, "write the generated files and goldens anew")
 

@@ -41,11 +41,8 @@ func (l launcher) Plan(ctx context.Context, in supervisor.PlanIn) (supervisor.Pl
 		l.log.Warn("read the person's agents", "err", err)
 	}
 	ai := adapter.Input{
-		Layout: in.Layout, Team: in.Layout.Key, Name: m.Name, AgentID: m.AgentID, Color: m.Color, Session: m.SessionKey,
-		ParentSession: m.Spec.ParentSession, AgentType: m.Spec.AgentType, Model: m.Spec.Model, Prompt: m.Spec.Prompt,
-		Mode: m.Spec.Mode, Plan: m.Spec.Mode == team.ModePlan, Agent: m.Spec.Agent, Command: m.Spec.Command,
-		Dir: in.Dir, Env: in.Env, Extra: m.Spec.Env, Backend: m.Spec.Backend, Generation: m.Generation,
-		Writable: gitDir(in.Team.Repo), MCP: m.Spec.MCP,
+		MemberSpec: m.Spec, Layout: in.Layout, Team: in.Layout.Key, Name: m.Name, AgentID: m.AgentID, Color: m.Color, Session: m.SessionKey,
+		Plan: m.Spec.Mode == team.ModePlan, Dir: in.Dir, Environ: in.Env, Generation: m.Generation, GitDirs: gitDir(in.Team.Repo),
 	}
 	bundle := in.Layout.Bundle(m.Name)
 	if !in.Adopt {
@@ -142,6 +139,6 @@ func (c couriers) probe(home team.Home, spec team.MemberSpec) func(context.Conte
 		if err != nil && ad.Custom == nil {
 			return "", err
 		}
-		return courier.AskVersion(ctx, ad, adapter.Input{Layout: team.Layout{Home: home}, Agent: spec.Agent, Env: c.env(), Extra: spec.Env})
+		return courier.AskVersion(ctx, ad, adapter.Input{MemberSpec: spec, Layout: team.Layout{Home: home}, Environ: c.env()})
 	}
 }

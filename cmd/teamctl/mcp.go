@@ -55,7 +55,7 @@ func (a *app) session() (*op.Session, error) {
 		return nil, err
 	}
 	s := op.NewSession(env, a.team, a.caller, a.outsider)
-	s.Place = place("")
+	s.Place = place()
 	return s, nil
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"os"
 	"slices"
 	"strings"
 
@@ -11,13 +12,55 @@ import (
 	"github.com/teamctl/teamctl/tool"
 )
 
+// spawnFlags are the flags of spawn.
+type spawnFlags struct {
+	in                     tool.SpawnIn
+	env                    []string
+	window, session, split bool
+	memory, pids, cpu      string
+}
+
+// asked is what the command line asks for.
+func (f *spawnFlags) asked(cmd *cobra.Command, args []string) (in tool.SpawnIn, err error) {
+	in = f.in
+	in.Name = args[0]
+	if in.Bypass && in.Mode == "" {
+		in.Mode = team.ModeBypass
+	}
+	if d := cmd.ArgsLenAtDash(); d >= 0 {
+		in.Command = args[d:]
+	}
+	if cmd.Flags().Changed("count") && in.Count < 1 {
+		return in, usage(cmd, "--count must be 1 or more")
+	}
+	if in.Env, err = pairs(cmd, "env", f.env); err != nil {
+		return in, err
+	}
+	if in.Limits, err = team.ParseLimits(f.memory, f.pids, f.cpu); err != nil {
+		return in, err
+	}
+	switch {
+	case f.window && f.session, f.window && f.split, f.session && f.split:
+		return in, usage(cmd, "--split, --window and --session exclude each other")
+	case f.window:
+		in.Layout = team.PaneWindow
+	case f.session:
+		in.Layout = team.PaneSession
+	case f.split:
+		in.Layout = team.PaneSplit
+	}
+	in.Writable = slices.Clone(in.Writable)
+	for i, path := range in.Writable {
+		if in.Writable[i], err = absolute(path); err != nil {
+			return in, err
+		}
+	}
+	in.TMUX, in.TMUXPane = os.Getenv("TMUX"), os.Getenv("TMUX_PANE")
+	return in, nil
+}
+
 func newSpawn(a *app) *cobra.Command {
-	var (
-		in                     tool.SpawnIn
-		env                    []string
-		window, session, split bool
-		memory, pids, cpu      string
-	)
+	var flags spawnFlags
 	cmd := &cobra.Command{
 		Use:   "spawn NAME [-- COMMAND ARG...]",
 		Short: "Start members",
@@ -60,34 +103,10 @@ member has left takes its worktree and branch again, unless you say --fresh.`,
 			return nil, noFiles
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			in.Name = args[0]
-			if in.Bypass && in.Mode == "" {
-				in.Mode = string(team.ModeBypass)
-			}
-			if d := cmd.ArgsLenAtDash(); d >= 0 {
-				in.Command = args[d:]
-			}
-			if cmd.Flags().Changed("count") && in.Count < 1 {
-				return usage(cmd, "--count must be 1 or more")
-			}
-			var err error
-			if in.Env, err = pairs(cmd, "env", env); err != nil {
+			in, err := flags.asked(cmd, args)
+			if err != nil {
 				return err
 			}
-			if in.Limits, err = team.ParseLimits(memory, pids, cpu); err != nil {
-				return err
-			}
-			switch {
-			case window && session, window && split, session && split:
-				return usage(cmd, "--split, --window and --session exclude each other")
-			case window:
-				in.Layout = team.PaneWindow
-			case session:
-				in.Layout = team.PaneSession
-			case split:
-				in.Layout = team.PaneSplit
-			}
-			in.Place = place(in.Layout)
 			if in.Agent != "" {
 				if err := a.knownAgent(in.Agent); err != nil {
 					return err
@@ -108,34 +127,7 @@ member has left takes its worktree and branch again, unless you say --fresh.`,
 			})
 		},
 	}
-	f := cmd.Flags()
-	f.IntVarP(&in.Count, "count", "n", 1, "how many, started in parallel")
-	f.StringVar(&in.Agent, "agent", "", "kind of agent (default worker, or command after --); see teamctl agents")
-	f.StringVar(&in.Backend, "backend", "", "where it runs: auto (default), tmux, pty or in-process")
-	f.BoolVar(&split, "split", false, "split the current tmux window")
-	f.BoolVar(&window, "window", false, "a tmux window of its own")
-	f.BoolVar(&session, "session", false, "in the team's own tmux session")
-	f.StringVar(&in.Prompt, "prompt", "", "first message to the agent")
-	f.StringVar(&in.Role, "role", "", "executor (default), reviewer, observer, leader or operator")
-	f.StringVar(&in.Restart, "restart", "", "never, on-failure (default) or always")
-	f.StringArrayVar(&env, "env", nil, "environment variable KEY=VALUE; may be repeated")
-	f.StringVar(&in.Worktree, "worktree", "", "own (default with a repository), none, or the PATH of a directory")
-	f.StringVar(&in.Repo, "repo", "", "name of the repository to work on, of several")
-	f.StringVar(&in.Base, "base", "", "revision that its new branch starts from (default the team's)")
-	f.BoolVar(&in.Fresh, "fresh", false, "a new worktree and branch, though a member of the name has left its own")
-	f.BoolVar(&in.Asks, "asks", false, "it answers shutdown requests: ask it before it is ended, also before it has read any mail")
-	f.StringVar(&in.MCP, "mcp", "", "MCP servers that it starts with: all (default), those of its program's configuration as well, or team, teamctl's only")
-	f.BoolVar(&in.Confine, "confine", false, "for agent llm: what its tools start can write in its worktree, the git directory and a temporary directory only")
-	f.StringVar(&in.Branch, "branch", "", "existing branch to work on (default a new one, teamctl/TEAM/NAME)")
-	f.StringVar(&in.Cwd, "cwd", "", "directory to run in without a worktree of its own")
-	f.StringVar(&in.AgentType, "type", "", "agent type handed to the agent")
-	f.StringVar(&in.Model, "model", "", "model for agents that have one")
-	f.StringVar(&in.Mode, "permission-mode", "", "default, acceptEdits, bypassPermissions, plan, delegate or dontAsk (default the lead's, where that is acceptEdits or dontAsk)")
-	f.BoolVar(&in.Bypass, "dangerously-skip-permissions", false, "permission mode bypassPermissions, which needs this flag")
-	f.StringVar(&memory, "memory", "", "the most memory that it may use with all that it starts, as 2GiB")
-	f.StringVar(&pids, "pids", "", "the most processes and threads that it may have, as 200")
-	f.StringVar(&cpu, "cpu", "", "the most of a core that it may use, as 150%")
-	f.BoolVar(&in.Exact, "exact", false, "fail if the name is taken, instead of taking NAME-2")
+	flags.add(cmd)
 	a.complete(cmd, "agent", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		var names []string
 		for _, i := range a.agents() {
@@ -149,6 +141,39 @@ member has left takes its worktree and branch again, unless you say --fresh.`,
 	a.complete(cmd, "mcp", words("all", "team"))
 	a.complete(cmd, "permission-mode", words(modes()...))
 	return cmd
+}
+
+// add declares the flags.
+func (f *spawnFlags) add(cmd *cobra.Command) {
+	p := cmd.Flags()
+	p.IntVarP(&f.in.Count, "count", "n", 1, "how many, started in parallel")
+	p.StringVar(&f.in.Agent, "agent", "", "kind of agent (default worker, or command after --); see teamctl agents")
+	p.StringVar(&f.in.Backend, "backend", "", "where it runs: auto (default), tmux, pty or in-process")
+	p.BoolVar(&f.split, "split", false, "split the current tmux window")
+	p.BoolVar(&f.window, "window", false, "a tmux window of its own")
+	p.BoolVar(&f.session, "session", false, "in the team's own tmux session")
+	p.StringVar(&f.in.Prompt, "prompt", "", "first message to the agent")
+	p.StringVar((*string)(&f.in.Role), "role", "", "executor (default), reviewer, observer, leader or operator")
+	p.StringVar((*string)(&f.in.Restart), "restart", "", "never, on-failure (default) or always")
+	p.StringArrayVar(&f.env, "env", nil, "environment variable KEY=VALUE; may be repeated")
+	p.StringVar(&f.in.WorktreeMode, "worktree", "", "own (default with a repository), none, or the PATH of a directory")
+	p.StringVar(&f.in.Repo, "repo", "", "name of the repository to work on, of several")
+	p.StringVar(&f.in.Base, "base", "", "revision that its new branch starts from (default the team's)")
+	p.BoolVar(&f.in.Fresh, "fresh", false, "a new worktree and branch, though a member of the name has left its own")
+	p.BoolVar(&f.in.Asks, "asks", false, "it answers shutdown requests: ask it before it is ended, also before it has read any mail")
+	p.StringVar((*string)(&f.in.MCP), "mcp", "", "MCP servers that it starts with: all (default), those of its program's configuration as well, or team, teamctl's only")
+	p.BoolVar(&f.in.Confine, "confine", false, "for agent llm: what its tools start can write in its worktree, the git directory and a temporary directory only")
+	p.StringArrayVar(&f.in.Writable, "writable", nil, "with --confine: further file or directory that it can write; may be repeated")
+	p.StringVar(&f.in.Branch, "branch", "", "existing branch to work on (default a new one, teamctl/TEAM/NAME)")
+	p.StringVar(&f.in.Cwd, "cwd", "", "directory to run in without a worktree of its own")
+	p.StringVar(&f.in.AgentType, "type", "", "agent type handed to the agent")
+	p.StringVar(&f.in.Model, "model", "", "model for agents that have one")
+	p.StringVar((*string)(&f.in.Mode), "permission-mode", "", "default, acceptEdits, bypassPermissions, plan, delegate or dontAsk (default the lead's, where that is acceptEdits or dontAsk)")
+	p.BoolVar(&f.in.Bypass, "dangerously-skip-permissions", false, "permission mode bypassPermissions, which needs this flag")
+	p.StringVar(&f.memory, "memory", "", "the most memory that it may use with all that it starts, as 2GiB")
+	p.StringVar(&f.pids, "pids", "", "the most processes and threads that it may have, as 200")
+	p.StringVar(&f.cpu, "cpu", "", "the most of a core that it may use, as 150%")
+	p.BoolVar(&f.in.Exact, "exact", false, "fail if the name is taken, instead of taking NAME-2")
 }
 
 // tidy orders what was spawned at once by name. Of several the further ones have

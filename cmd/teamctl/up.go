@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -270,27 +268,29 @@ func there(ctx context.Context, env *tool.Env, key string, in tool.TeamCreateIn,
 // declared is what the file says there is, each member by a name of its own.
 func declared(f *teamfile.File, from source, tasks []ledger.NewTask) (d tool.Declared, err error) {
 	d.Tasks = tasks
+	at := place()
 	for _, m := range f.Members {
-		entry := m
-		entry.Count, entry.Budget = 0, team.Budget{}
-		if entry.Confine == nil && f.Confine && builtIn(m) {
-			entry.Confine = &f.Confine
-		}
-		if entry.Confine != nil && *entry.Confine {
-			paths := append(slices.Clone(f.Writable), m.Writable...)
-			for i, path := range paths {
-				if paths[i], err = besides(from.file, path); err != nil {
-					return d, err
-				}
-			}
-			entry.Writable = paths
-		}
-		in := spawnIn(entry)
+		in := m.Spawn
 		in.Bypass = from.bypass && m.Mode == team.ModeBypass
-		if in.Declared, err = json.Marshal(entry); err != nil {
-			return d, team.Errorf(team.CodeInvalid, "member %s: %w", m.Name, err)
+		in.Origin = team.Origin{TMUX: at.TMUX, TMUXPane: at.TMUXPane}
+		if in.Declared, err = m.Entry(); err != nil {
+			return d, err
 		}
-		for _, name := range memberNamesOf(m) {
+		if in.Cwd, err = besides(from.file, in.Cwd); err != nil {
+			return d, err
+		}
+		in.Writable = slices.Clone(in.Writable)
+		for i, path := range in.Writable {
+			if in.Writable[i], err = besides(from.file, path); err != nil {
+				return d, err
+			}
+		}
+		if !slices.Contains([]string{"", "own", "none"}, in.WorktreeMode) {
+			if in.WorktreeMode, err = besides(from.file, in.WorktreeMode); err != nil {
+				return d, err
+			}
+		}
+		for _, name := range m.Names() {
 			in.Name, in.Count, in.Exact = name, 1, true
 			d.Members = append(d.Members, in)
 		}
@@ -299,20 +299,6 @@ func declared(f *teamfile.File, from source, tasks []ledger.NewTask) (d tool.Dec
 		d.Edges = append(d.Edges, team.Edge{From: e.From, Type: e.Type, To: e.To})
 	}
 	return d, nil
-}
-
-// builtIn reports whether a member is one of the built-in kind that a model leads.
-func builtIn(m teamfile.Member) bool {
-	return team.KindOf(m.Agent).Sessions || m.Agent == "" && len(m.Command) == 0 && strings.Contains(m.Model, "/")
-}
-
-// memberNamesOf are the names of the members that an entry of a file stands for.
-func memberNamesOf(m teamfile.Member) []string {
-	names := []string{m.Name}
-	for i := 2; i <= m.Count; i++ {
-		names = append(names, fmt.Sprintf("%s-%d", m.Name, i))
-	}
-	return names
 }
 
 // fill makes the team as the file says.
@@ -368,7 +354,7 @@ func (a *app) fill(ctx context.Context, env *tool.Env, c tool.Caller, f *teamfil
 func budgets(ctx context.Context, t *tool.Team, c tool.Caller, f *teamfile.File) error {
 	b := team.Budgets{Team: f.Budget, Members: map[string]team.Budget{}, Resume: f.OnLimit == teamfile.OnLimitResume}
 	for _, m := range f.Members {
-		for _, name := range memberNamesOf(m) {
+		for _, name := range m.Names() {
 			if !m.Budget.None() {
 				b.Members[name] = m.Budget
 			}
@@ -378,20 +364,6 @@ func budgets(ctx context.Context, t *tool.Team, c tool.Caller, f *teamfile.File)
 		return nil
 	}
 	return t.SetBudgets(ctx, c, b)
-}
-
-// spawnIn is a member of a file as spawn takes it.
-func spawnIn(m teamfile.Member) tool.SpawnIn {
-	layout := team.PaneLayout(m.Layout)
-	if m.Layout == "auto" {
-		layout = team.PaneAuto
-	}
-	return tool.SpawnIn{
-		Name: m.Name, Agent: m.Agent, Command: m.Command, Backend: m.Backend, Layout: layout,
-		Prompt: m.Prompt, AgentType: m.Type, Model: m.Model, Mode: string(m.Mode), Role: string(m.Role),
-		Restart: string(m.Restart), Env: m.Env, Repo: m.Repo, Worktree: m.Worktree, Branch: m.Branch, Count: max(1, m.Count), Place: place(layout),
-		Limits: m.Limits, Asks: m.Asks, MCP: string(m.MCP), Confine: m.Confine != nil && *m.Confine, Writable: m.Writable,
-	}
 }
 
 // takeBack deletes a team that did not come up whole. Its members had seconds at

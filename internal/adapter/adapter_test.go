@@ -29,16 +29,15 @@ func TestMain(m *testing.M) {
 // input is a member with everything set that is always set.
 func input(t *testing.T) Input {
 	return Input{
-		Layout:        team.Home{Dir: "/home/ann/.teamctl"}.Team("demo"),
-		Team:          "demo",
-		Name:          "builder",
-		AgentID:       "builder@demo",
-		Color:         "blue",
-		Session:       "agent:default:teammate:6f1c",
-		ParentSession: "agent:default:team:demo",
-		Dir:           "/home/ann/.teamctl/teams/demo/worktrees/builder",
-		Backend:       "tmux",
-		Env: []string{
+		Layout:     team.Home{Dir: "/home/ann/.teamctl"}.Team("demo"),
+		Team:       "demo",
+		Name:       "builder",
+		AgentID:    "builder@demo",
+		Color:      "blue",
+		Session:    "agent:default:teammate:6f1c",
+		Dir:        "/home/ann/.teamctl/teams/demo/worktrees/builder",
+		MemberSpec: team.MemberSpec{Backend: "tmux", Origin: team.Origin{ParentSession: "agent:default:team:demo"}},
+		Environ: []string{
 			"HOME=/home/ann", "PATH=/usr/bin:/bin", "TERM=dumb", "LANG=C.UTF-8",
 			"TMUX=/tmp/tmux-1000/default,42,0", "TMUX_PANE=%3", "LINES=24", "PWD=/somewhere",
 			"GIT_DIR=/home/ann/other/.git", "GIT_AUTHOR_NAME=Ann",
@@ -105,17 +104,17 @@ func TestPlanGolden(t *testing.T) {
 		"worker": func(in *Input) { in.Prompt = "not for a worker" },
 		"worker_full": func(in *Input) {
 			in.Plan, in.AgentType, in.Mode, in.Model = true, "reviewer", team.ModeBypass, "some-model"
-			in.Extra = map[string]string{"GOFLAGS": "-race", "TEAMCTL_AGENT_NAME": "mallory"}
+			in.Env = map[string]string{"GOFLAGS": "-race", "TEAMCTL_AGENT_NAME": "mallory"}
 		},
 		"command": func(in *Input) {
 			in.Command = []string{"bash", "-c", `echo "a b" '$x'`, "--", "-flag", ""}
 			in.Prompt = "look at\nthe parser"
 			in.Backend = "pty"
-			in.Extra = map[string]string{"TERM": "vt100"}
+			in.Env = map[string]string{"TERM": "vt100"}
 		},
 		"inproc": func(in *Input) {
 			in.Backend, in.Dir = "in-process", ""
-			in.Env = in.Env[:4]
+			in.Environ = in.Environ[:4]
 		},
 	}
 	for name, change := range cases {
@@ -135,11 +134,11 @@ func TestPlanIsPure(t *testing.T) {
 	t.Parallel()
 	in := input(t)
 	in.Command = []string{"sleep", "1"}
-	env := slices.Clone(in.Env)
+	env := slices.Clone(in.Environ)
 	first := plan(t, in)
 	first.Argv[0] = "changed"
 	first.Env[0] = "changed"
-	if in.Command[0] != "sleep" || !slices.Equal(in.Env, env) {
+	if in.Command[0] != "sleep" || !slices.Equal(in.Environ, env) {
 		t.Fatal("a plan shares memory with its input")
 	}
 	if got := plan(t, in).Argv[0]; got != "sleep" {
@@ -159,10 +158,10 @@ func TestPlanRefusals(t *testing.T) {
 		{"command without one", "bad_command", "teamctl spawn builder -- COMMAND", func(in *Input) { in.Agent = Command }},
 		{"empty program", "bad_command", "COMMAND", func(in *Input) { in.Command = []string{""} }},
 		{"NUL in an argument", "bad_command", "", func(in *Input) { in.Command = []string{"a", "b\x00c"} }},
-		{"NUL in a value", "bad_env", "NUL", func(in *Input) { in.Extra = map[string]string{"A": "b\x00c"} }},
-		{"bad name", "bad_env", "NUL", func(in *Input) { in.Extra = map[string]string{"A=B": "c"} }},
-		{"empty name", "bad_env", "NUL", func(in *Input) { in.Extra = map[string]string{"": "c"} }},
-		{"too long", "bad_env", "file", func(in *Input) { in.Extra = map[string]string{"A": strings.Repeat("x", maxEnvString)} }},
+		{"NUL in a value", "bad_env", "NUL", func(in *Input) { in.Env = map[string]string{"A": "b\x00c"} }},
+		{"bad name", "bad_env", "NUL", func(in *Input) { in.Env = map[string]string{"A=B": "c"} }},
+		{"empty name", "bad_env", "NUL", func(in *Input) { in.Env = map[string]string{"": "c"} }},
+		{"too long", "bad_env", "file", func(in *Input) { in.Env = map[string]string{"A": strings.Repeat("x", maxEnvString)} }},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -118,10 +118,10 @@ func ProgramVariable(kind string) string {
 // the environment wins over the name on the PATH.
 func programOf(in Input, kind, program string) string {
 	name := ProgramVariable(kind)
-	if p := in.Extra[name]; p != "" {
+	if p := in.Env[name]; p != "" {
 		return p
 	}
-	if p := lookupEnv(in.Env, name); p != "" {
+	if p := lookupEnv(in.Environ, name); p != "" {
 		return p
 	}
 	return program
@@ -138,10 +138,10 @@ func lookupEnv(env []string, name string) string {
 
 // setting is a variable as the member will have it.
 func setting(in Input, name string) string {
-	if v, ok := in.Extra[name]; ok {
+	if v, ok := in.Env[name]; ok {
 		return v
 	}
-	return lookupEnv(in.Env, name)
+	return lookupEnv(in.Environ, name)
 }
 
 // planCLI plans one foreign CLI.
@@ -177,7 +177,7 @@ func (k kind) planCLI(exe string, in Input) (launch, error) {
 		l.notes = append(l.notes, fmt.Sprintf("%s %s is newer than %s, on which this was tested", k.cli.program, v, k.cli.tested))
 	}
 	l.link.Agent, l.link.Generation = in.Agent, in.Generation
-	l.link.Mode, l.link.Writable = in.Mode, in.Writable
+	l.link.Mode, l.link.Writable = in.Mode, in.GitDirs
 	if v.Known() {
 		l.link.Version = v.String()
 	}
@@ -198,7 +198,7 @@ var passed = []string{
 
 // toolEnv is the part of the identity that may stand in a file of the bundle.
 func toolEnv(in Input) map[string]string {
-	id := identity(in, lookupEnv(in.Env, team.EnvRuntime))
+	id := identity(in, lookupEnv(in.Environ, team.EnvRuntime))
 	out := map[string]string{}
 	for _, name := range passed {
 		if v := id[name]; v != "" {

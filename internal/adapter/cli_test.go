@@ -15,7 +15,7 @@ func foreign(t *testing.T, agent, version string) Input {
 	in.Agent, in.Version, in.Prompt = agent, version, "Fix the \"parser\"\nand say so"
 	in.Generation = "0b1f0000-0000-4000-8000-000000000001"
 	in.Mint = Mint{Conversation: "11111111-2222-4333-8444-555555555555", Secret: "s3cret", Port: 40123, Socket: "/run/tc/a/b.sock"}
-	in.Writable = []string{"/home/ann/repo/.git"}
+	in.GitDirs = []string{"/home/ann/repo/.git"}
 	in.Role, in.Peers = team.RoleExecutor, []team.Peer{{Name: team.LeadName, Role: team.RoleLeader}, {Name: "critic", Role: team.RoleReviewer, Type: "reviewer"}}
 	return in
 }
@@ -92,7 +92,7 @@ func TestForeignPlansGolden(t *testing.T) {
 		},
 		"opencode": func() Input {
 			in := foreign(t, Opencode, "1.18.33")
-			in.Env = append(in.Env, envOpencodeConfig+`={"model":"fake/fake-model","mcp":{"own":{"type":"local"}},"instructions":["a.md"]}`)
+			in.Environ = append(in.Environ, envOpencodeConfig+`={"model":"fake/fake-model","mcp":{"own":{"type":"local"}},"instructions":["a.md"]}`)
 			in.Mode = team.ModeAcceptEdits
 			return in
 		},
@@ -183,7 +183,7 @@ func TestPromptThatLooksLikeAFlag(t *testing.T) {
 func TestProgramOfItsOwn(t *testing.T) {
 	t.Parallel()
 	in := foreign(t, Codex, "codex-cli 0.169.0")
-	in.Env = append(in.Env, "TEAMCTL_PROGRAM_CODEX=/opt/codex/bin/codex")
+	in.Environ = append(in.Environ, "TEAMCTL_PROGRAM_CODEX=/opt/codex/bin/codex")
 	n := 0
 	for _, a := range plan(t, in).Argv {
 		if a == "/opt/codex/bin/codex" {
@@ -197,7 +197,7 @@ func TestProgramOfItsOwn(t *testing.T) {
 	if !ok || !slices.Equal(argv, []string{"/opt/codex/bin/codex", "--version"}) {
 		t.Errorf("probe is %v, %v", argv, ok)
 	}
-	in.Extra = map[string]string{"TEAMCTL_PROGRAM_CODEX": "/mine"}
+	in.Env = map[string]string{"TEAMCTL_PROGRAM_CODEX": "/mine"}
 	if argv, _ := (Launcher{}).Probe(in); argv[0] != "/mine" {
 		t.Errorf("the member's own variable does not win: %v", argv)
 	}
@@ -254,7 +254,7 @@ func TestGitIdentity(t *testing.T) {
 	for _, agent := range []string{Claude, Codex, Gemini, Opencode} {
 		in := foreign(t, agent, "999.0.0")
 		in.Git = map[string]string{"GIT_AUTHOR_NAME": "Ann", "GIT_AUTHOR_EMAIL": "ann@example.org", "GIT_COMMITTER_NAME": "Bot"}
-		in.Env = append(in.Env, "GIT_CONFIG_COUNT=1", "GIT_COMMITTER_NAME=Mine")
+		in.Environ = append(in.Environ, "GIT_CONFIG_COUNT=1", "GIT_COMMITTER_NAME=Mine")
 		want := []string{"GIT_AUTHOR_NAME=Ann", "GIT_AUTHOR_EMAIL=ann@example.org", "GIT_COMMITTER_NAME=Mine"}
 		if agent == Gemini {
 			want = append(want, "GIT_CONFIG_COUNT=4", "GIT_CONFIG_KEY_1=author.name", "GIT_CONFIG_VALUE_1=Ann", "GIT_CONFIG_KEY_3=committer.name")

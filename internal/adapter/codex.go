@@ -47,8 +47,8 @@ func planCodex(exe string, in Input, v Version) (launch, error) {
 	// What it may do is the server's: the TUI refuses --add-dir beside --remote, and
 	// any of it where it resumes.
 	server := codexPolicy(in)
-	if len(in.Writable) > 0 {
-		server = append(server, "-c", "sandbox_workspace_write.writable_roots="+tomlList(in.Writable))
+	if len(in.GitDirs) > 0 {
+		server = append(server, "-c", "sandbox_workspace_write.writable_roots="+tomlList(in.GitDirs))
 	}
 	tui := codexMode(in)
 	if in.Model != "" {

@@ -48,9 +48,9 @@ var terminals = map[string]string{
 // terminal, the kind's own, the member's own, and last the identity, which
 // nothing may override.
 func environment(in Input, own map[string]string) ([]string, error) {
-	env := make(map[string]string, len(in.Env)+16)
+	env := make(map[string]string, len(in.Environ)+16)
 	runtimeDir := ""
-	for _, kv := range in.Env {
+	for _, kv := range in.Environ {
 		name, value, ok := strings.Cut(kv, "=")
 		switch {
 		case !ok || name == "" || stale[name]:
@@ -69,7 +69,7 @@ func environment(in Input, own map[string]string) ([]string, error) {
 		env["PWD"] = in.Dir
 	}
 	maps.Copy(env, own)
-	maps.Copy(env, in.Extra)
+	maps.Copy(env, in.Env)
 	for name, value := range in.Git {
 		if _, set := env[name]; !set {
 			env[name] = value

@@ -30,13 +30,13 @@ func SameMode(l Link, a, b team.Mode) bool {
 	}
 	switch l.Agent {
 	case Codex:
-		return slices.Equal(codexMode(Input{Mode: a}), codexMode(Input{Mode: b}))
+		return slices.Equal(codexMode(inMode(a)), codexMode(inMode(b)))
 	case Opencode:
 		return opencodeMode(a) == opencodeMode(b)
 	case Gemini:
-		return geminiMode(Input{Mode: a}) == geminiMode(Input{Mode: b})
+		return geminiMode(inMode(a)) == geminiMode(inMode(b))
 	case Claude:
-		return claudeMode(Input{Mode: a}) == claudeMode(Input{Mode: b})
+		return claudeMode(inMode(a)) == claudeMode(inMode(b))
 	}
 	return false
 }
@@ -45,7 +45,7 @@ func SameMode(l Link, a, b team.Mode) bool {
 // turn on. What it may write to beside its directory has to be said again: what is left
 // out is not allowed.
 func CodexTurn(l Link, mode team.Mode) map[string]any {
-	flags := codexMode(Input{Mode: mode})
+	flags := codexMode(inMode(mode))
 	if len(flags) != 4 {
 		return map[string]any{"approvalPolicy": "never", "sandboxPolicy": map[string]any{"type": "dangerFullAccess"}}
 	}
@@ -120,7 +120,7 @@ func ACPModes(mode team.Mode) []string {
 // setMode is the update of permissions with which Claude Code goes on in a mode.
 func setMode(mode team.Mode) json.RawMessage {
 	return json.RawMessage(oneLine([]any{map[string]any{
-		"type": "setMode", "mode": claudeMode(Input{Mode: mode}), "destination": "session",
+		"type": "setMode", "mode": claudeMode(inMode(mode)), "destination": "session",
 	}}))
 }
 
@@ -134,3 +134,6 @@ func claudeNamed(mode string) string {
 
 // Planning reports whether the agent says with a hook that it is in plan mode.
 func (in HookIn) Planning() bool { return in.PermissionMode == string(team.ModePlan) }
+
+// inMode is an input with a mode alone.
+func inMode(m team.Mode) Input { return Input{MemberSpec: team.MemberSpec{Mode: m}} }

@@ -6,39 +6,31 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Input is what a launch plan may depend on.
+// Input is what a launch plan may depend on: the spec of the member, and what it has
+// become since. The variables of the spec win over Environ, not over the identity.
 type Input struct {
-	Layout        team.Layout
-	Team          string // key
-	Name          string // of the member
-	AgentID       string // name@team; made from Name and Team when empty
-	Color         string
-	Session       string // session key of the member
-	ParentSession string // session key or id of who spawned it
-	AgentType     string
-	Role          team.Role
-	Peers         []team.Peer // the other members, for the agent's first context
-	Model         string
-	Prompt        string
-	Mode          team.Mode
-	Plan          bool // a plan must be approved before it writes
-	Agent         string
-	Command       []string
-	Dir           string // where it will run
-	Env           []string
-	Extra         map[string]string // the member's own variables; they win over Env, not over the identity
+	team.MemberSpec
+	Layout  team.Layout
+	Team    string // key
+	Name    string // of the member
+	AgentID string // name@team; made from Name and Team when empty
+	Color   string
+	Session string // session key of the member
+	Role    team.Role
+	Plan    bool        // a plan must be approved before it writes
+	Peers   []team.Peer // the other members, for the agent's first context
+	Dir     string      // where it will run
+	Environ []string    // KEY=VALUE, to build on
 	// Git are GIT_AUTHOR_* and GIT_COMMITTER_*, as the person's configuration has them;
-	// variables of the same name in Env and Extra win.
+	// variables of the same name in Environ and Env win.
 	Git         map[string]string
-	Backend     string       // "tmux", "pty", "in-process": decides TERM
-	Generation  string       // uuid of the start; the shim puts it into the environment
-	Version     string       // what the CLI says of its version; "" not known
-	VersionLate bool         // it has not said it in time, and is asked again while it runs
-	Writable    []string     // directories that it has to write beside Dir: the repository's git directory
-	MCP         team.Servers // "" is all
-	Mint        Mint         // what was chosen for this start
-	Resume      string       // id of the conversation to go on with; "" begins one
-	Interrupted bool         // that conversation was in the middle of a turn
+	Generation  string   // uuid of the start; the shim puts it into the environment
+	Version     string   // what the CLI says of its version; "" not known
+	VersionLate bool     // it has not said it in time, and is asked again while it runs
+	GitDirs     []string // directories that it has to write beside Dir: the repository's git directory
+	Mint        Mint     // what was chosen for this start
+	Resume      string   // id of the conversation to go on with; "" begins one
+	Interrupted bool     // that conversation was in the middle of a turn
 }
 
 // Mint is what a launch needs and no pure function can choose. Empty fields are

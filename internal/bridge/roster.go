@@ -90,7 +90,7 @@ func (p *pass) addHere(ctx context.Context, m team.ConfigMember) (bool, error) {
 	added, renamed, err := p.led().MirrorMember(ctx, withJoined(p.row(ledger.MirrorMember, m.Name, ""), m.JoinedAt), ledger.Member{
 		Name: name, Color: m.Color, Desired: team.WantStopped, Observed: team.Pending, Activity: team.ActivityUnknown,
 		Spec: team.MemberSpec{Agent: team.AgentExternal, AgentType: orText(m.AgentType, "claude"), Model: m.Model, WorktreeMode: "none",
-			Cwd: m.Cwd, ParentSession: lead.SessionKey, SpawnedBy: lead.SessionKey, Lane: "teammate"},
+			Cwd: m.Cwd, Origin: team.Origin{ParentSession: lead.SessionKey, SpawnedBy: lead.SessionKey, Lane: "teammate"}},
 	})
 	if err != nil {
 		return false, err

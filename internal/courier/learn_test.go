@@ -91,8 +91,8 @@ func TestLateVersionIsAssumedOnce(t *testing.T) {
 	layout := team.Home{Dir: dir}.Team("demo")
 	plan := func(generation string) (adapter.Output, adapter.Input) {
 		t.Helper()
-		in := adapter.Input{Layout: layout, Team: "demo", Name: "a", Agent: "claude", Dir: dir, Generation: generation, Env: []string{"PATH=" + os.Getenv("PATH")},
-			Extra: map[string]string{adapter.ProgramVariable("claude"): program}}
+		in := adapter.Input{Layout: layout, Team: "demo", Name: "a", Dir: dir, Generation: generation, Environ: []string{"PATH=" + os.Getenv("PATH")},
+			MemberSpec: team.MemberSpec{Agent: "claude", Env: map[string]string{adapter.ProgramVariable("claude"): program}}}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second) // as if versionWithin were over
 		defer cancel()
 		l := adapter.Launcher{Exe: "/bin/teamctl"}

@@ -37,7 +37,7 @@ func Prepare(ctx context.Context, l adapter.Launcher, in adapter.Input) (adapter
 	if err == nil && c.Began && c.ID != "" && c.Agent == in.Agent && !refused(in.Layout.Bundle(in.Name), c) {
 		in.Resume, in.Interrupted = c.ID, c.Working
 	}
-	in.Git = gitIdentity(ctx, in.Dir, in.Env)
+	in.Git = gitIdentity(ctx, in.Dir, in.Environ)
 	in.Mint.Conversation = team.NewUUID()
 	var secret [24]byte
 	_, _ = rand.Read(secret[:]) // never fails: it ends the program instead
@@ -45,7 +45,7 @@ func Prepare(ctx context.Context, l adapter.Launcher, in adapter.Input) (adapter
 	if in.Mint.Port, err = FreePort(); err != nil {
 		return in, err
 	}
-	if in.Extra["TEAMCTL_CHANNEL"] != string(adapter.WayHooks) {
+	if in.Env["TEAMCTL_CHANNEL"] != string(adapter.WayHooks) {
 		in.Mint.Socket = AgentSocket(in.Layout, in.Generation)
 	}
 	return in, nil
@@ -53,10 +53,10 @@ func Prepare(ctx context.Context, l adapter.Launcher, in adapter.Input) (adapter
 
 // probeEnv is the environment in which a program is looked up and asked for its version.
 func probeEnv(in adapter.Input) []string {
-	if p, has := in.Extra["PATH"]; has {
-		return append(in.Env[:len(in.Env):len(in.Env)], "PATH="+p)
+	if p, has := in.Env["PATH"]; has {
+		return append(in.Environ[:len(in.Environ):len(in.Environ)], "PATH="+p)
 	}
-	return in.Env
+	return in.Environ
 }
 
 // identityWithin bounds the question who commits.

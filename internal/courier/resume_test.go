@@ -36,8 +36,8 @@ func TestConversationThatIsRefused(t *testing.T) {
 		plan := func(generation string) adapter.Input {
 			t.Helper()
 			in, err := Prepare(t.Context(), l, adapter.Input{
-				Layout: layout, Team: "demo", Name: "a", Agent: adapter.Gemini, Session: "s", Dir: dir, Generation: generation,
-				Env: []string{"PATH=" + os.Getenv("PATH")}, Extra: map[string]string{adapter.ProgramVariable(adapter.Gemini): program},
+				Layout: layout, Team: "demo", Name: "a", Session: "s", Dir: dir, Generation: generation,
+				Environ: []string{"PATH=" + os.Getenv("PATH")}, MemberSpec: team.MemberSpec{Agent: adapter.Gemini, Env: map[string]string{adapter.ProgramVariable(adapter.Gemini): program}},
 			})
 			if err != nil {
 				t.Fatal(err)

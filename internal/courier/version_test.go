@@ -66,7 +66,7 @@ func zombie(pid int) bool {
 // TestProgramThatIsNotThere: the answer names the variable that the agent's kind reads.
 func TestProgramThatIsNotThere(t *testing.T) {
 	t.Parallel()
-	_, err := Prepare(t.Context(), adapter.Launcher{}, adapter.Input{Agent: "claude", Dir: t.TempDir(), Env: []string{"PATH=" + t.TempDir()}})
+	_, err := Prepare(t.Context(), adapter.Launcher{}, adapter.Input{MemberSpec: team.MemberSpec{Agent: "claude"}, Dir: t.TempDir(), Environ: []string{"PATH=" + t.TempDir()}})
 	var e *team.Error
 	if !errors.As(err, &e) || e.Code != team.CodeNotFound || !strings.Contains(e.Hint, "TEAMCTL_PROGRAM_CLAUDE=/path/to/claude") {
 		t.Errorf("%v", err)

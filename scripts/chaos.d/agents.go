@@ -104,12 +104,12 @@ func (w *world) backendFor(k agentKind, n *int) string {
 func (a *agentPlan) process() bool { return a.backend != inproc.Name }
 
 func (w *world) spawnIn(a *agentPlan) tool.SpawnIn {
-	in := tool.SpawnIn{Name: a.name, Exact: true, Backend: a.backend, Restart: a.restart, Limits: a.limits}
+	in := tool.SpawnIn{Name: a.name, Exact: true, MemberSpec: team.MemberSpec{Backend: a.backend, Restart: team.RestartPolicy(a.restart), Limits: a.limits}}
 	switch {
 	case a.program != "":
-		in.Agent, in.Worktree, in.Cwd, in.Prompt = a.program, "none", w.dir, "@@say here"
+		in.Agent, in.WorktreeMode, in.Cwd, in.Prompt = a.program, "none", w.dir, "@@say here"
 	case !a.worker():
-		in.Agent, in.Command, in.Worktree, in.Cwd = "command", append([]string{w.self, "agent"}, a.args...), "none", w.dir
+		in.Agent, in.Command, in.WorktreeMode, in.Cwd = "command", append([]string{w.self, "agent"}, a.args...), "none", w.dir
 	}
 	return in
 }

@@ -280,8 +280,9 @@ func killMidSpawn(ctx context.Context, w *world) error {
 	w.temps[name] = true
 	n := w.rand.IntN(len(w.opt.backends))
 	in := tool.SpawnIn{
-		Name: name, Exact: true, Backend: w.backendFor(agentKind{}, &n),
-		Agent: "command", Command: []string{w.self, "agent", "idle"},
+		Name: name, Exact: true, MemberSpec: team.MemberSpec{
+			Backend: w.backendFor(agentKind{}, &n), Agent: "command", Command: []string{w.self, "agent", "idle"},
+		},
 	}
 	return killAmid(ctx, w, "spawn", 200*time.Millisecond, func() { _, _ = w.team.Spawn(ctx, tool.Person(), in) })
 }

@@ -2,6 +2,7 @@ package op
 
 import (
 	"context"
+	"slices"
 
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
@@ -11,7 +12,8 @@ import (
 func memberOps() []Op {
 	rule := []tool.Operation{tool.OpRule}
 	return []Op{
-		with(Op{Name: "TeammateSpawn", Verb: "spawn", Gates: []tool.Operation{tool.OpSpawn}, Long: true}, spawn),
+		with(Op{Name: "TeammateSpawn", Verb: "spawn", Gates: []tool.Operation{tool.OpSpawn}, Long: true,
+			Also: map[string]string{"agent_id": "agent", "task": "prompt"}}, spawn),
 		with(Op{Name: "TeammateStop", Verb: "stop", Gates: rule, Destructive: true, Idempotent: true, Long: true}, teammateStop),
 		with(Op{Name: "TeammateRestart", Verb: "restart", Gates: rule, Destructive: true, Long: true}, teammateRestart),
 		with(Op{Name: "TeammateStart", Verb: "start", Gates: rule, Idempotent: true, Long: true}, teammateStart),
@@ -24,48 +26,33 @@ func memberOps() []Op {
 	}
 }
 
-// SpawnIn (R26-R28, R110).
+// SpawnIn starts members, all alike.
 type SpawnIn struct {
 	TeamRef
-	Name      string            `json:"name" jsonschema:"Name of the member: others address it by this."`
-	AgentID   string            `json:"agent_id,omitempty" jsonschema:"Kind of agent to start, for example worker (the built-in one, the default) or command."`
-	Command   []string          `json:"command,omitempty" jsonschema:"Program and arguments, for a member that is any command."`
-	Task      string            `json:"task,omitempty" jsonschema:"First message to the agent."`
-	AgentType string            `json:"agent_type,omitempty" jsonschema:"Type or role, handed to the agent, for example reviewer."`
-	Model     string            `json:"model,omitempty" jsonschema:"Model for agents that have one."`
-	Mode      team.Mode         `json:"mode,omitempty" jsonschema:"Permission mode; plan makes it ask for approval of a plan first."`
-	Bypass    bool              `json:"dangerously_skip_permissions,omitempty" jsonschema:"Must be true as well where mode is bypassPermissions."`
-	Role      string            `json:"role,omitempty" jsonschema:"executor (default), reviewer, observer, leader or operator."`
-	Restart   string            `json:"restart,omitempty" jsonschema:"never, on-failure (default) or always."`
-	Backend   string            `json:"backend,omitempty" jsonschema:"Where it runs: auto (default), tmux, pty or in-process."`
-	Layout    team.PaneLayout   `json:"layout,omitempty" jsonschema:"In tmux: split, window or session."`
-	Worktree  string            `json:"worktree,omitempty" jsonschema:"own (default where the team has a repository), none, or the path of a directory."`
-	Repo      string            `json:"repo,omitempty" jsonschema:"Name of a further repository of the team to work on."`
-	Base      string            `json:"base,omitempty" jsonschema:"Revision that its branch starts from."`
-	Branch    string            `json:"branch,omitempty" jsonschema:"Existing branch to work on, instead of a new one."`
-	Cwd       string            `json:"cwd,omitempty" jsonschema:"Directory to run in without a worktree of its own."`
-	Env       map[string]string `json:"env,omitempty" jsonschema:"Further environment variables."`
-	Asks      bool              `json:"asks,omitempty" jsonschema:"It answers shutdown requests: ask it before it is ended, even if it has read no mail."`
-	MCP       team.Servers      `json:"mcp,omitempty" jsonschema:"MCP servers that it starts with: all (default), those of its program's configuration as well, or team, teamctl's only."`
-	Confine   bool              `json:"confine,omitempty" jsonschema:"For agent llm: what its tools start can write in its worktree, the git directory and a temporary directory only."`
-	Exact     bool              `json:"exact,omitempty" jsonschema:"Fail where the name is taken, instead of taking NAME-2."`
+	team.Spawn
 }
 
-func spawn(ctx context.Context, s *Session, in SpawnIn) (tool.Spawned, error) {
-	return on(ctx, s, in.TeamRef, func(t *tool.Team, c tool.Caller) (tool.Spawned, error) {
-		ask := tool.SpawnIn{
-			Name: in.Name, Agent: in.AgentID, Command: in.Command, Backend: in.Backend, Layout: in.Layout, Prompt: in.Task,
-			AgentType: in.AgentType, Model: in.Model, Mode: string(in.Mode), Bypass: in.Bypass, Role: in.Role, Restart: in.Restart,
-			Env: in.Env, Repo: in.Repo, Worktree: in.Worktree, Cwd: in.Cwd, Base: in.Base, Branch: in.Branch, Asks: in.Asks, MCP: string(in.MCP), Confine: in.Confine, Exact: in.Exact, Place: s.Place,
+// SpawnOut is the new member. Of several it is the first, and Members has all of them.
+type SpawnOut struct {
+	tool.Spawned
+	Members []tool.Spawned `json:"members,omitempty"`
+}
+
+func spawn(ctx context.Context, s *Session, in SpawnIn) (SpawnOut, error) {
+	return on(ctx, s, in.TeamRef, func(t *tool.Team, c tool.Caller) (SpawnOut, error) {
+		in.Origin = team.Origin{TMUX: s.Place.TMUX, TMUXPane: s.Place.TMUXPane}
+		n := max(1, in.Count)
+		progress(ctx, 0, n, "starting %s", in.Name)
+		list, err := t.Spawn(ctx, c, in.Spawn)
+		up := slices.IndexFunc(list, func(m tool.Spawned) bool { return m.Error == "" })
+		if err != nil && up < 0 {
+			return SpawnOut{}, err
 		}
-		ask.Place.Layout = in.Layout
-		progress(ctx, 0, 1, "starting %s", in.Name)
-		list, err := t.Spawn(ctx, c, ask)
-		if err != nil {
-			return tool.Spawned{}, err
+		progress(ctx, n, n, "%s: %s", list[up].Name, list[up].Status)
+		if len(list) == 1 {
+			return SpawnOut{Spawned: list[0]}, nil
 		}
-		progress(ctx, 1, 1, "%s: %s", list[0].Name, list[0].Status)
-		return list[0], nil
+		return SpawnOut{Spawned: list[up], Members: list}, nil // with those that failed
 	})
 }
 

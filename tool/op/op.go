@@ -47,25 +47,41 @@ type Op struct {
 	Idempotent  bool // once more changes nothing more
 	Outside     bool // works without a team
 	Long        bool // may take as long as others take: reports progress, can be cancelled
+	// Also are further names that parameters are taken by: those of the documents, where
+	// the same word means something else here.
+	Also        map[string]string
 	Unavailable bool // part of the documents' API that this version does not have
 
 	in, out reflect.Type
-	run     func(ctx context.Context, s *Session, raw json.RawMessage) (any, error)
+	decode  func(raw json.RawMessage) (any, error)
+	run     func(ctx context.Context, s *Session, in any) (any, error)
 }
 
 // with completes an operation by what it runs.
 func with[In, Out any](o Op, run func(context.Context, *Session, In) (Out, error)) Op {
 	o.in, o.out = reflect.TypeFor[In](), reflect.TypeFor[Out]()
-	o.run = func(ctx context.Context, s *Session, raw json.RawMessage) (any, error) {
+	o.decode = func(raw json.RawMessage) (any, error) {
 		var in In
 		dec := json.NewDecoder(bytes.NewReader(raw))
 		dec.UseNumber()
 		if err := dec.Decode(&in); err != nil {
 			return nil, team.Errorf(team.CodeInvalid, "%s: %w", o.Name, err).WithReason(team.ReasonInput)
 		}
-		return run(ctx, s, in)
+		return in, nil
+	}
+	o.run = func(ctx context.Context, s *Session, in any) (any, error) {
+		return run(ctx, s, in.(In)) //nolint:forcetypeassert // of decode
 	}
 	return o
+}
+
+// Decode checks a JSON input and returns it as the type of the operation.
+func (o Op) Decode(input json.RawMessage) (any, error) {
+	raw, err := o.checkInput(input)
+	if err != nil {
+		return nil, err
+	}
+	return o.decode(raw)
 }
 
 // TeamRef is the team that an operation is about; every input but those of

@@ -13,6 +13,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool/teamfile"
 )
 
 // schemaFor is the schema of a type. Raw JSON may be anything in a result and is
@@ -24,18 +25,24 @@ func schemaFor(t reflect.Type, input bool) (*jsonschema.Schema, error) {
 	if input {
 		raw = &jsonschema.Schema{Type: "object"}
 	}
-	s, err := jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
+	types := map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[json.RawMessage](): raw,
 		reflect.TypeFor[team.TaskStatus](): enum(team.TaskStatuses()),
 		reflect.TypeFor[team.Mode]():       enum(modes),
 		reflect.TypeFor[MessageType]():     enum(MessageTypes()),
 		reflect.TypeFor[team.EdgeType]():   enum(team.EdgeTypes()),
-	}})
+	}
+	if input {
+		types[reflect.TypeFor[team.Limits]()] = teamfile.LimitsSchema()
+	}
+	s, err := jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: types})
 	if err != nil {
 		return nil, err
 	}
 	tighten(s)
-	if !input {
+	if input {
+		teamfile.ForDoor(s, t, "call")
+	} else {
 		loosen(s) // results may gain fields
 	}
 	return s, nil
@@ -98,6 +105,17 @@ func (o Op) checkInput(raw json.RawMessage) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
+	for other, name := range o.Also {
+		v, ok := in[other]
+		if !ok {
+			continue
+		}
+		if _, twice := in[name]; twice {
+			return nil, team.Errorf(team.CodeInvalid, "%s and %s are the same parameter", other, name).WithReason(team.ReasonInput)
+		}
+		delete(in, other)
+		in[name] = v
+	}
 	for _, name := range slices.Sorted(maps.Keys(in)) {
 		if _, ok := schema.Properties[name]; !ok {
 			return nil, team.Errorf(team.CodeInvalid, "%s has no parameter %q", o.Name, name).WithReason(team.ReasonInput).WithHint(o.parameters(schema))
@@ -120,6 +138,12 @@ func (o Op) checkInput(raw json.RawMessage) (json.RawMessage, error) {
 		}
 		if err != nil {
 			return nil, team.Errorf(team.CodeInvalid, "%s: %s", name, plain(err)).WithReason(team.ReasonInput)
+		}
+	}
+	for _, f := range team.DoorFields(o.in, "call") {
+		if v, ok := in[f.Name]; ok && f.Name != f.JSON {
+			delete(in, f.Name)
+			in[f.JSON] = v
 		}
 	}
 	out, err := json.Marshal(in)

@@ -132,11 +132,11 @@ func (s *Session) Call(ctx context.Context, name string, input json.RawMessage) 
 	if err != nil {
 		return nil, err
 	}
-	raw, err := o.checkInput(input)
+	in, err := o.Decode(input)
 	if err != nil {
 		return nil, err
 	}
-	out, err := o.run(context.WithValue(ctx, opKey{}, o), s, raw)
+	out, err := o.run(context.WithValue(ctx, opKey{}, o), s, in)
 	if err != nil && errors.Is(err, context.Canceled) && ctx.Err() != nil && team.CodeOf(err) == team.CodeInternal {
 		err = team.Errorf(team.CodeTimeout, "%s was cancelled: %w", name, err).WithReason(team.ReasonCancelled)
 	}

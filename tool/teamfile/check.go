@@ -73,13 +73,22 @@ func (r *reader) checkMember(p placed[Member]) {
 	check("mode", err)
 	_, err = team.ParseServers(string(m.MCP))
 	check("mcp", err)
-	if m.Layout != "" && !slices.Contains(layouts, string(m.Layout)) {
-		check("layout", fmt.Errorf("unknown layout %q: use one of %s", m.Layout, strings.Join(layouts, ", ")))
+	if !m.Exact {
+		check("exact", fmt.Errorf("members of a team file have exactly their names: leave exact out"))
+	}
+	own := m.WorktreeMode == "" || m.WorktreeMode == "own"
+	switch {
+	case m.Base != "" && m.Branch != "":
+		check("base", fmt.Errorf("a base is for a new branch, not for an existing one: leave out base or branch"))
+	case m.Base != "" && !own:
+		check("base", fmt.Errorf("a base needs a worktree of the member's own"))
+	case m.Fresh && !own:
+		check("fresh", fmt.Errorf("fresh needs a worktree of the member's own"))
 	}
 	switch {
 	case m.Branch != "" && m.Count > 1:
 		check("branch", fmt.Errorf("%d members cannot work on one branch", m.Count))
-	case m.Branch != "" && m.Worktree != "" && m.Worktree != "own":
+	case m.Branch != "" && !own:
 		check("branch", fmt.Errorf("a branch needs a worktree of the member's own"))
 	case p.keys["branch"] != nil && m.Branch == "":
 		check("branch", fmt.Errorf("branch is empty"))

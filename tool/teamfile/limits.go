@@ -43,11 +43,11 @@ func (r *reader) limits(into *team.Limits) func(ast.Node) {
 	}
 }
 
-// limitsSchema is what limits reads.
-func limitsSchema() *jsonschema.Schema {
+// LimitsSchema is the schema of limits as people write them.
+func LimitsSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{
 		Type:        "object",
-		Description: "the most that the member may use, with all that it starts",
+		Description: "maximum that the member may use, with all that it starts",
 		Properties: map[string]*jsonschema.Schema{
 			"memory": {Types: []string{"string", "integer"}, Description: "for example 2GiB; plain numbers are bytes"},
 			"pids":   {Types: []string{"string", "integer"}, Description: "processes and threads, for example 200"},

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
@@ -103,8 +104,22 @@ func Parse(name string, data []byte) (*File, error) {
 	if err := r.problems.coded(); err != nil {
 		return nil, err
 	}
+	for i := range ms {
+		m := &ms[i].v
+		if ms[i].keys["confine"] == nil && builtIn(*m) {
+			m.Confine = f.Confine
+		}
+		if m.Confine {
+			m.Writable = append(slices.Clone(f.Writable), m.Writable...)
+		}
+	}
 	f.Members, f.Edges, f.Tasks = values(ms), values(es), values(ts)
 	return &f, nil
+}
+
+// builtIn reports whether a member is one of the built-in kind that a model leads.
+func builtIn(m Member) bool {
+	return team.KindOf(m.Agent).Sessions || m.Agent == "" && len(m.Command) == 0 && strings.Contains(m.Model, "/")
 }
 
 // ParseTasks checks the text of a task list; name stands in its errors. A
@@ -171,16 +186,20 @@ func (r *reader) members(n ast.Node) (out []placed[Member]) {
 			{"env", r.env(&m.Env)},
 			{"repo", r.text("repo", &m.Repo)},
 			{"branch", r.text("branch", &m.Branch)},
-			{"worktree", r.worktree(&m.Worktree)},
+			{"worktree", r.worktree(&m.WorktreeMode)},
+			{"base", r.text("base", &m.Base)},
+			{"fresh", r.boolean("fresh", &m.Fresh)},
+			{"cwd", r.text("cwd", &m.Cwd)},
+			{"exact", r.boolean("exact", &m.Exact)},
 			{"model", r.text("model", &m.Model)},
-			{"type", r.text("type", &m.Type)},
+			{"type", r.text("type", &m.AgentType)},
 			{"mode", r.text("mode", (*string)(&m.Mode))},
-			{"layout", r.text("layout", (*string)(&m.Layout))},
+			{"layout", r.layout(&m.Layout)},
 			{"limits", r.limits(&m.Limits)},
 			{"budget", r.budget(&m.Budget)},
 			{"asks", r.boolean("asks", &m.Asks)},
 			{"mcp", r.text("mcp", (*string)(&m.MCP))},
-			{"confine", func(n ast.Node) { m.Confine = new(bool); r.boolean("confine", m.Confine)(n) }},
+			{"confine", r.boolean("confine", &m.Confine)},
 			{"writable", r.texts("writable", &m.Writable)},
 		}))
 		if ok {
@@ -231,8 +250,23 @@ func (p *placed[T]) noting(fields []field) []field {
 	return fields
 }
 
+// layout reads where tmux shows a member.
+func (r *reader) layout(into *team.PaneLayout) func(ast.Node) {
+	return func(n ast.Node) {
+		var text string
+		r.text("layout", &text)(n)
+		switch {
+		case text == "" || text == layoutAuto:
+		case !slices.Contains(layouts, text):
+			r.bad(n, "unknown layout %q: use one of %s", text, strings.Join(layouts, ", "))
+		default:
+			*into = team.PaneLayout(text)
+		}
+	}
+}
+
 // command reads a list of words, or one line that bash is to run.
-func (r *reader) command(into *Command) func(ast.Node) {
+func (r *reader) command(into *[]string) func(ast.Node) {
 	return func(n ast.Node) {
 		switch v := r.plain(n).(type) {
 		case *ast.SequenceNode:
@@ -246,7 +280,7 @@ func (r *reader) command(into *Command) func(ast.Node) {
 			var line string
 			r.text("command", &line)(v)
 			if strings.TrimSpace(line) != "" {
-				*into = Command{"bash", "-c", line}
+				*into = []string{"bash", "-c", line}
 			}
 		}
 	}

@@ -68,11 +68,11 @@ func TestParseWhole(t *testing.T) {
 	want := &File{
 		Team: "Demo Team", Description: "builds it", Repo: ".", Base: "main",
 		Members: []Member{
-			{Name: "builder", Agent: "worker", Count: 3, Prompt: "Two\nlines\n", Role: team.RoleReviewer,
+			{Spawn: team.Spawn{Name: "builder", Count: 3, Role: team.RoleReviewer, MemberSpec: team.MemberSpec{Agent: "worker", Prompt: "Two\nlines\n",
 				Restart: team.RestartAlways, Env: map[string]string{"PORT": "8080", "DEBUG": "true", "NAME": "x=y"},
-				Worktree: "own", Model: "m", Type: "t", Mode: team.ModePlan, Layout: "window", Backend: "tmux"},
-			{Name: "probe", Command: Command{"bash", "-c", "htop --tree"}},
-			{Name: "other", Command: Command{"sleep", "100"}},
+				WorktreeMode: "own", Model: "m", AgentType: "t", Mode: team.ModePlan, Layout: "window", Backend: "tmux"}}},
+			{Spawn: team.Spawn{Name: "probe", MemberSpec: team.MemberSpec{Command: []string{"bash", "-c", "htop --tree"}}}},
+			{Spawn: team.Spawn{Name: "other", MemberSpec: team.MemberSpec{Command: []string{"sleep", "100"}}}},
 		},
 		Edges: []Edge{{From: "team-lead", Type: team.EdgeDelegates, To: "builder-2"}, {From: "other", Type: team.EdgeHandoff, To: "probe"}},
 		Tasks: []Task{

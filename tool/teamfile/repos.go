@@ -74,7 +74,7 @@ func (r *reader) checkRepos(ms []placed[Member], sets map[string]ast.Node, f *Fi
 	for _, p := range ms {
 		m := p.v
 		if m.Repo == "" {
-			if f.Repo == "" && len(names) > 0 && m.Worktree == "" && r.clean(p.at) {
+			if f.Repo == "" && len(names) > 0 && m.WorktreeMode == "" && r.clean(p.at) {
 				r.at(p.at, "which repository is %s to work on? add repo: %s, or worktree: none", m.Name, strings.Join(names, ", repo: "))
 			}
 			continue

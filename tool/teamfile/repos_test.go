@@ -19,7 +19,7 @@ func TestRepos(t *testing.T) {
 	}
 	got := map[string]string{}
 	for _, m := range f.Members {
-		got[m.Name] = m.Repo + " " + m.Worktree
+		got[m.Name] = m.Repo + " " + m.WorktreeMode
 	}
 	if d := cmp.Diff(map[string]string{"a": "api ", "b": " none", "c": " own", "d": " ../there"}, got); d != "" {
 		t.Error(d)

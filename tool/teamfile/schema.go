@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -22,13 +23,6 @@ func Schema() ([]byte, error) {
 		return s
 	}
 	s, err := jsonschema.For[File](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
-		reflect.TypeFor[Command](): {
-			Description: "command to run as the teammate: a list of words, or one line for bash",
-			AnyOf: []*jsonschema.Schema{
-				{Type: "string", MinLength: jsonschema.Ptr(1)},
-				{Type: "array", Items: &jsonschema.Schema{Type: "string"}, MinItems: jsonschema.Ptr(1)},
-			},
-		},
 		reflect.TypeFor[team.Role](): enum("what the member may do, default executor",
 			string(team.RoleLeader), string(team.RoleExecutor), string(team.RoleReviewer), string(team.RoleObserver), string(team.RoleOperator)),
 		reflect.TypeFor[team.RestartPolicy](): enum("when an exited member is started again, default on-failure",
@@ -39,7 +33,7 @@ func Schema() ([]byte, error) {
 			string(team.ServersAll), string(team.ServersTeam)),
 		reflect.TypeFor[team.EdgeType](): enum("how the two work with each other", string(team.EdgeDelegates), string(team.EdgeReviews),
 			string(team.EdgeReportsTo), string(team.EdgeSharesContext), string(team.EdgeHandoff)),
-		reflect.TypeFor[team.Limits](): limitsSchema(),
+		reflect.TypeFor[team.Limits](): LimitsSchema(),
 		reflect.TypeFor[team.Budget](): budgetSchema(),
 		reflect.TypeFor[OnLimit](): enum("what happens when the usage limit of a provider is over, default wait: until teamctl usage resume",
 			OnLimitWait, OnLimitResume),
@@ -48,7 +42,7 @@ func Schema() ([]byte, error) {
 		reflect.TypeFor[hooks.Set]():        hooksSchema(),
 		reflect.TypeFor[Repos]():            reposSchema(),
 		reflect.TypeFor[Servers]():          serversSchema(),
-		reflect.TypeFor[Layout]():           enum("where a terminal backend puts it, default auto", layouts...),
+		reflect.TypeFor[team.PaneLayout]():  enum("where a terminal backend puts it, default auto", layouts...),
 	}})
 	if err != nil {
 		return nil, fmt.Errorf("make the schema: %w", err)
@@ -58,10 +52,19 @@ func Schema() ([]byte, error) {
 	s.Title = "teamctl.yaml"
 	s.Description = "A team of coding agents: its members and its tasks."
 	lists(s)
+	ForDoor(s.Properties["members"].Items, reflect.TypeFor[Member](), "yaml")
 
 	// The parser takes numbers as ids and as values of variables.
 	member, task := s.Properties["members"].Items, s.Properties["tasks"].Items
 	scalar := []string{"string", "number", "boolean"}
+	member.Properties["command"] = &jsonschema.Schema{
+		Description: "command to run as the member: a list of words, or one line for bash",
+		AnyOf: []*jsonschema.Schema{
+			{Type: "string", MinLength: jsonschema.Ptr(1)},
+			{Type: "array", Items: &jsonschema.Schema{Type: "string"}, MinItems: jsonschema.Ptr(1)},
+		},
+	}
+	member.Properties["exact"] = &jsonschema.Schema{Type: "boolean", Enum: []any{true}, Description: "always so: a member of a team file has exactly its name"}
 	member.Properties["env"].AdditionalProperties = &jsonschema.Schema{Types: scalar}
 	member.Properties["worktree"].Type, member.Properties["worktree"].Types = "", []string{"string", "boolean"}
 	member.Properties["count"].Minimum = jsonschema.Ptr(1.0)
@@ -80,6 +83,31 @@ func Schema() ([]byte, error) {
 		return nil, fmt.Errorf("write the schema: %w", err)
 	}
 	return append(out, '\n'), nil
+}
+
+// ForDoor gives the properties of a schema, which was made from the JSON names of a
+// struct, the names that a door has for them, and takes out those that it does not have.
+// What is optional at every door is not required.
+func ForDoor(s *jsonschema.Schema, t reflect.Type, door string) {
+	for _, f := range team.DoorFields(t, door) {
+		p := s.Properties[f.JSON]
+		if p == nil {
+			continue
+		}
+		delete(s.Properties, f.JSON)
+		at := slices.Index(s.PropertyOrder, f.JSON)
+		if f.Optional || f.Name == "-" {
+			s.Required = slices.DeleteFunc(s.Required, func(name string) bool { return name == f.JSON })
+		}
+		if f.Name == "-" {
+			s.PropertyOrder = slices.Delete(s.PropertyOrder, at, at+1)
+			continue
+		}
+		s.Properties[f.Name], s.PropertyOrder[at] = p, f.Name
+		if i := slices.Index(s.Required, f.JSON); i >= 0 {
+			s.Required[i] = f.Name
+		}
+	}
 }
 
 // lists makes every list a plain array: Go's nil slices would allow null too,

@@ -3,6 +3,7 @@ package teamfile
 import (
 	"encoding/json"
 	"maps"
+	"reflect"
 
 	"github.com/teamctl/teamctl/internal/hooks"
 	"github.com/teamctl/teamctl/ledger"
@@ -29,42 +30,46 @@ type File struct {
 	Tasks       []Task           `json:"tasks,omitempty" jsonschema:"tasks to put on the board"`
 }
 
-// Member is one entry of members: what "teamctl spawn" takes.
+// Member is one entry of members: what teamctl spawn takes.
 type Member struct {
-	Name     string             `json:"name" jsonschema:"name of the teammate; with count, the further ones get -2, -3"`
-	Agent    string             `json:"agent,omitempty" jsonschema:"kind of agent, default worker, or command when a command is given"`
-	Command  Command            `json:"command,omitempty"`
-	Backend  string             `json:"backend,omitempty" jsonschema:"where it runs, default auto"`
-	Count    int                `json:"count,omitempty" jsonschema:"how many of them, default 1"`
-	Prompt   string             `json:"prompt,omitempty" jsonschema:"first message to the agent"`
-	Role     team.Role          `json:"role,omitempty"`
-	Restart  team.RestartPolicy `json:"restart,omitempty"`
-	Env      map[string]string  `json:"env,omitempty" jsonschema:"environment variables for the agent"`
-	Repo     string             `json:"repo,omitempty" jsonschema:"name of one of repos to work on, default the team's repo"`
-	Branch   string             `json:"branch,omitempty" jsonschema:"existing branch to work on, default a new one"`
-	Worktree string             `json:"worktree,omitempty" jsonschema:"own (default), none, or the path of a directory to work in"`
-	Model    string             `json:"model,omitempty" jsonschema:"model for agents that have one"`
-	Type     string             `json:"type,omitempty" jsonschema:"agent type handed to the agent"`
-	Mode     team.Mode          `json:"mode,omitempty"`
-	Layout   Layout             `json:"layout,omitempty"`
-	Limits   team.Limits        `json:"limits,omitzero"`
-	Budget   team.Budget        `json:"budget,omitzero"`
-	Asks     bool               `json:"asks,omitempty" jsonschema:"it answers shutdown requests: ask it before it is ended, even if it has read no mail"`
-	MCP      team.Servers       `json:"mcp,omitempty"`
-	Confine  *bool              `json:"confine,omitempty" jsonschema:"for agent llm: what its tools start can write in its worktree, the git directory and a temporary directory only; default that of the team"`
-	Writable []string           `json:"writable,omitempty" jsonschema:"with confine: further files and directories, relative to this file"`
+	team.Spawn
+	Budget team.Budget `json:"budget,omitzero" yaml:"budget"`
+}
+
+// Names returns the names of the members that the entry stands for.
+func (m Member) Names() []string {
+	names := make([]string, max(1, m.Count))
+	for i := range names {
+		names[i] = numbered(m.Name, i)
+	}
+	return names
+}
+
+// Entry returns the entry as JSON with the keys of the file, without its count and its
+// budget: a member of it is started anew when this changes.
+func (m Member) Entry() (json.RawMessage, error) {
+	m.Count, m.Budget = 0, team.Budget{}
+	entry := map[string]json.RawMessage{}
+	v := reflect.ValueOf(m.Spawn)
+	for _, f := range team.DoorFields(v.Type(), "yaml") {
+		if x := v.FieldByIndex(f.Index); f.Name != "-" && !x.IsZero() {
+			b, err := json.Marshal(x.Interface())
+			if err != nil {
+				return nil, team.Errorf(team.CodeInvalid, "member %s: %w", m.Name, err)
+			}
+			entry[f.Name] = b
+		}
+	}
+	return json.Marshal(entry)
 }
 
 // Repos are further repositories of the team: path, relative to the file, by name.
 type Repos map[string]string
 
-// Command is an argv. In the file it may also be one string, which bash runs.
-type Command []string
+// layoutAuto is PaneAuto in the file.
+const layoutAuto = "auto"
 
-// Layout is where a terminal backend puts a teammate: auto, split, window or session.
-type Layout string
-
-var layouts = []string{"auto", "split", "window", "session"}
+var layouts = []string{layoutAuto, string(team.PaneSplit), string(team.PaneWindow), string(team.PaneSession)}
 
 // Task is one entry of tasks. Run is short for metadata.run.
 type Task struct {

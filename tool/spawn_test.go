@@ -1,0 +1,47 @@
+package tool
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// TestSpawnKeepsTheSpec: everything that a caller asks of a member is in the request to
+// the supervisor. What teamctl notes itself is not taken from a caller.
+func TestSpawnKeepsTheSpec(t *testing.T) {
+	t.Parallel()
+	r := newTalkRig(t)
+	dir := t.TempDir()
+	in := SpawnIn{Name: "w", Count: 1, Exact: true, Role: team.RoleReviewer, MemberSpec: team.MemberSpec{
+		Agent: "command", Command: []string{"make", "test"}, Backend: "pty", Layout: team.PaneWindow, Prompt: "go", AgentType: "scout",
+		Model: "m", Mode: team.ModeBypass, Bypass: true, Restart: team.RestartAlways, Env: map[string]string{"A": "b"},
+		WorktreeMode: dir, Fresh: true, Asks: true, Cwd: dir, // Confine and Writable are of agent llm alone
+		Limits: team.Limits{MemoryBytes: 2 << 30, PIDs: 200, CPUPercent: 150}, MCP: team.ServersTeam,
+		Origin: team.Origin{TMUX: "/tmp/x,1,0", TMUXPane: "%4", PlanRequired: true, ParentSession: "x", SpawnedBy: "x", Lane: "x", Approval: 7, Nth: 1},
+	}}
+	got, err := r.spawnIn(t.Context(), Person(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	row, err := r.Ledger.Team(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := in.MemberSpec
+	want.Origin = team.Origin{TMUX: "/tmp/x,1,0", TMUXPane: "%4", ParentSession: row.LeadSession, SpawnedBy: row.LeadSession, Lane: "teammate"}
+	if diff := cmp.Diff(want, got.Spec); diff != "" {
+		t.Errorf("(-asked +request):\n%s", diff)
+	}
+	if got.Name != "w" || !got.Exact || got.Role != team.RoleReviewer {
+		t.Errorf("%+v", got)
+	}
+	v := reflect.ValueOf(in.MemberSpec)
+	for _, f := range reflect.VisibleFields(v.Type()) {
+		if f.Name != "Repo" && f.Name != "Declared" && f.Name != "Confine" && f.Name != "Writable" && v.FieldByIndex(f.Index).IsZero() { // the team has no repository
+			t.Errorf("the test does not set %s", f.Name)
+		}
+	}
+}
