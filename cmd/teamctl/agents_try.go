@@ -241,16 +241,34 @@ func (s *sandbox) ready(ctx context.Context, t trial) (string, error) {
 	return r.shown(), err
 }
 
-// prompted: what shows that the first prompt was taken is that it worked.
+// restsFor is how long an agent that only its screen tells of may be at rest before a turn
+// that was not seen is taken to be over.
+const restsFor = 10 * time.Second
+
+// prompted: what shows that the first prompt was taken is that it worked. A turn may be over
+// before its screen is read, which is no failure where nothing else could tell.
 func (s *sandbox) prompted(ctx context.Context, t trial) (string, error) {
+	var rests time.Time // since when it is at rest
+	over := false
 	err := s.until(ctx, t, "at work", func() (bool, string, error) {
 		worked, err := s.worked(ctx)
 		if err != nil || worked {
+			over = false
 			return worked, "", err
 		}
 		r, err := s.state(ctx)
-		return r.worked(), r.shown(), err
+		if over = err == nil && !r.worked() && r.restsOnScreen(); !over {
+			rests = time.Time{}
+			return r.worked(), r.shown(), err
+		}
+		if rests.IsZero() {
+			rests = time.Now()
+		}
+		return time.Since(rests) >= restsFor, r.shown(), nil
 	})
+	if over {
+		return "", notTried("its turn was over before its screen was read, or no rule of its screen knows it at work")
+	}
 	return "it was seen at work", err
 }
 

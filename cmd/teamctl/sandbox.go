@@ -243,6 +243,13 @@ func (r sandboxState) rested(since time.Time) bool {
 	return told && r.Activity == team.Idle && r.At.After(since)
 }
 
+// restsOnScreen reports whether it is idle by its screen, and nothing else tells of it.
+func (r sandboxState) restsOnScreen() bool {
+	return r.Activity == team.Idle && !slices.ContainsFunc(r.Recent, func(o team.Observation) bool {
+		return o.Activity != "" && o.Tier < team.TierTitle
+	})
+}
+
 // ended reports whether it has exited; nothing restarts it.
 func (m sandboxMember) ended() bool {
 	switch m.Observed {

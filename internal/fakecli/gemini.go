@@ -1,6 +1,7 @@
 package fakecli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -108,7 +109,15 @@ func gemini(args []string) error {
 			"│ ● 1. Allow once", "│   2. Allow for this session", "│   3. No, suggest changes (esc)", "╰" + rule,
 		}) == "1"
 	}
-	e.Said = func(text string) { t.say("✦ ", text) }
+	var said string // since the prompt
+	var goesOn bool // with what AfterAgent has given
+	e.Said = func(text string) { t.say("✦ ", text); said += text }
+	e.Ended = func(_ string, err error) {
+		if errors.Is(err, context.Canceled) { // it calls the hook then, too, and goes on with nothing
+			h.run(ctx, "AfterAgent", obj{"prompt_response": cmp.Or(said, "[no response text]"), "stop_hook_active": goesOn})
+		}
+		said, goesOn = "", false
+	}
 	e.Failed = func(ctx context.Context, words string) bool { // what follows is AfterAgent
 		t.say("✕ ", words)
 		record(obj{"type": "error", "content": "[" + words + "]"})
@@ -128,9 +137,9 @@ func gemini(args []string) error {
 		}
 		return ""
 	}
-	e.Stop = func(ctx context.Context, said string) string {
-		block := h.run(ctx, "AfterAgent", obj{"prompt_response": said, "stop_hook_active": false}).block
-		if block == "" {
+	e.Stop = func(ctx context.Context, _ string) string {
+		block := h.run(ctx, "AfterAgent", obj{"prompt_response": said, "stop_hook_active": goesOn}).block
+		if goesOn = block != ""; !goesOn {
 			return ""
 		}
 		// It goes on with that as a prompt, of which BeforeAgent is told.
