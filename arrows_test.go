@@ -92,11 +92,11 @@ var rooms = map[string]room{
 		why: "files and datagrams about a member, for whoever writes or reads one: it starts, watches and ends no process",
 	},
 	"backends/shim": {
-		may: []string{"team", "backends", "internal/proc", "internal/cgroup", "backends/bundle"}, libs: []string{xsys}, never: []string{"database/sql", "net/http"},
+		may: []string{"team", leaf, "backends", "internal/proc", "internal/cgroup", "backends/bundle"}, libs: []string{xsys}, never: []string{"database/sql", "net/http"},
 		why: "one shim lives per agent: every import costs memory two hundred times",
 	},
 	"backends/holder": {
-		may: []string{"team", "backends", "internal/proc", "internal/cgroup", "backends/bundle"}, libs: []string{xsys}, never: []string{"database/sql", "os/exec", "net"},
+		may: []string{"team", leaf, "backends", "internal/proc", "internal/cgroup", "backends/bundle"}, libs: []string{xsys}, never: []string{"database/sql", "os/exec", "net"},
 		why: "starts, adopts and ends shims for every backend: how a terminal is made, the backend says",
 	},
 	"backends/tmux": {
@@ -322,9 +322,9 @@ var testRooms = map[string][]string{
 	"backends/tmux":             {"backends/backendtest"},
 	"backends/pty":              {"backends/backendtest"},
 	"backends/inproc":           {"backends/backendtest"},
-	"backends/shim":             {leaf, "backends/holder"}, // what ends a shim that a test killed; another user's copy of the program
-	"internal/fakecli":          {leaf},                    // the stand-in for a model's provider
-	"internal/hooks":            {"internal/proc"},         // to see that nothing is left of a command
+	"backends/shim":             {"backends/holder"}, // what ends a shim that a test killed
+	"internal/fakecli":          {leaf},              // the stand-in for a model's provider
+	"internal/hooks":            {"internal/proc"},   // to see that nothing is left of a command
 	"internal/courier":          {"internal/courier/couriertest", "internal/openpty"},
 	"internal/tui":              {"internal/openpty"},
 	"internal/courier/codex":    {"internal/fakecli", "internal/courier/couriertest", leaf},

@@ -3,10 +3,9 @@ package worktree
 import (
 	"context"
 	"os"
-	"path/filepath"
-	"strconv"
 	"strings"
 
+	"github.com/teamctl/teamctl/internal/procfs"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -14,17 +13,16 @@ import (
 // directory is at or below one of dirs. It skips processes of other users that
 // it may not inspect; any other doubt is an error.
 func busy(_ context.Context, dirs ...string) ([]int, error) {
-	entries, err := os.ReadDir("/proc")
+	all, err := procfs.PIDs()
 	if err != nil {
 		return nil, conflict(team.ReasonWorktreeUnknown, "list processes: %w", err)
 	}
 	var pids []int
-	for _, e := range entries {
-		pid, err := strconv.Atoi(e.Name())
-		if err != nil || pid == os.Getpid() {
+	for _, pid := range all {
+		if pid == os.Getpid() {
 			continue
 		}
-		cwd, err := os.Readlink(filepath.Join("/proc", e.Name(), "cwd"))
+		cwd, err := procfs.Dir(pid)
 		if err != nil {
 			continue // exited, a kernel thread, or not readable by this user
 		}

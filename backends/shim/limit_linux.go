@@ -8,6 +8,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/teamctl/teamctl/internal/procfs"
 )
 
 // intoGroup starts a process in the control group whose directory fd is.
@@ -74,20 +76,14 @@ func setLimit(what int, n uint64) error {
 
 // ownTasks counts the threads of this user's processes, this one as one.
 func ownTasks() (uint64, error) {
-	d, err := os.Open("/proc")
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = d.Close() }()
-	names, err := d.Readdirnames(-1)
+	pids, err := procfs.PIDs()
 	if err != nil {
 		return 0, err
 	}
 	n, uid, self := uint64(1), os.Getuid(), os.Getpid()
-	for _, name := range names {
+	for _, pid := range pids {
 		var st unix.Stat_t
-		pid, err := strconv.Atoi(name)
-		if err != nil || pid == self || unix.Stat("/proc/"+name+"/task", &st) != nil || int(st.Uid) != uid {
+		if pid == self || unix.Stat("/proc/"+strconv.Itoa(pid)+"/task", &st) != nil || int(st.Uid) != uid {
 			continue
 		}
 		n += uint64(max(int64(st.Nlink)-2, 1)) // the type differs between systems

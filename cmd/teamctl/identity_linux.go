@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/backends/tmux"
 	"github.com/teamctl/teamctl/internal/proc"
+	"github.com/teamctl/teamctl/internal/procfs"
 	"github.com/teamctl/teamctl/internal/regular"
 	"github.com/teamctl/teamctl/team"
 )
@@ -60,9 +60,11 @@ func memberAbove(l team.Layout, named bool) string {
 		if _, key, ok := team.ParseAgentID(vars[team.EnvAgentID]); named && ok && key == l.Key && sameDir(vars[team.EnvHome], l.Home.Dir) {
 			return vars[team.EnvAgentID]
 		}
-		if pid, err = parentOf(pid); err != nil {
+		stat, err := procfs.Of(pid)
+		if err != nil {
 			return ""
 		}
+		pid = stat.Parent
 	}
 	return ""
 }
@@ -153,17 +155,4 @@ func sameDir(a, b string) bool {
 	ia, errA := os.Stat(a)
 	ib, errB := os.Stat(b)
 	return errA == nil && errB == nil && os.SameFile(ia, ib)
-}
-
-func parentOf(pid int) (int, error) {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0, err
-	}
-	// The name may contain anything, including a bracket: the fields start after the last one.
-	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
-	if len(fields) < 2 {
-		return 0, fmt.Errorf("read the parent of %d", pid)
-	}
-	return strconv.Atoi(fields[1])
 }

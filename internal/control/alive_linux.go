@@ -1,13 +1,12 @@
 package control
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"strconv"
 	"strings"
 
-	"golang.org/x/sys/unix"
+	"github.com/teamctl/teamctl/internal/procfs"
 )
 
 // activity is what the threads of a process do this moment.
@@ -26,11 +25,11 @@ func activity(pid int) doing {
 		if err != nil {
 			continue
 		}
-		f := bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:])
-		if len(f) == 0 {
+		s, err := procfs.ParseStat(b)
+		if err != nil {
 			continue
 		}
-		switch f[0][0] {
+		switch s.State {
 		case 'R', 'D':
 			return doingWork
 		case 'T', 't':
@@ -69,59 +68,4 @@ func descriptors(pid int) string {
 }
 
 // holder is the process that holds a lock, 0 where none is known.
-func holder(path string) int {
-	var st unix.Stat_t
-	if unix.Stat(path, &st) != nil {
-		return 0
-	}
-	// The kernel gives the table page by page: a lock that is released between two pages
-	// hides another one.
-	for range tableReads {
-		table, err := os.ReadFile("/proc/locks")
-		if err != nil {
-			return 0
-		}
-		if pid := holderIn(table, st.Ino, path); pid != 0 || len(table) < os.Getpagesize()/2 {
-			return pid
-		}
-	}
-	return 0
-}
-
-// tableReads is how often a table of more than a page is read before a lock counts as free.
-const tableReads = 5
-
-// holderIn finds the holder in the kernel's table of locks.
-func holderIn(table []byte, inode uint64, path string) int {
-	for line := range strings.Lines(string(table)) {
-		// 1: FLOCK  ADVISORY  WRITE 4711 08:01:1234567 0 EOF
-		f := strings.Fields(line)
-		if len(f) < 6 || f[1] != "FLOCK" || !strings.HasSuffix(f[5], ":"+strconv.FormatUint(inode, 10)) {
-			continue
-		}
-		// Some file systems show another device than in a file's status.
-		if pid, err := strconv.Atoi(f[4]); err == nil && holds(pid, path) {
-			return pid
-		}
-	}
-	return 0
-}
-
-// holds reports whether a process has the file at path open.
-func holds(pid int, path string) bool {
-	fi, err := os.Stat(path)
-	if err != nil {
-		return false
-	}
-	dir := "/proc/" + strconv.Itoa(pid) + "/fd"
-	fds, err := os.ReadDir(dir)
-	if err != nil {
-		return false
-	}
-	for _, fd := range fds {
-		if open, err := os.Stat(dir + "/" + fd.Name()); err == nil && os.SameFile(open, fi) {
-			return true
-		}
-	}
-	return false
-}
+func holder(path string) int { return procfs.LockHolder(path) }

@@ -1,14 +1,13 @@
 package environ
 
 import (
-	"bytes"
 	"errors"
-	"os"
 	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/teamctl/teamctl/internal/procfs"
 )
 
 // Of returns the environment with which a process was executed, each variable
@@ -98,16 +97,11 @@ func afterExec(pid int, buf []byte) (b []byte, err error) {
 }
 
 // amidExec reports whether a process has left its old program and does not have
-// the new one yet: it has memory and no code (fs/binfmt_elf.c sets start_code
-// when the environment is in place). Zombies and kernel threads have no memory.
+// the new one yet: it has memory and no code. Zombies and kernel threads have no memory.
 func amidExec(pid int) (amid, living bool) {
-	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
+	s, err := procfs.Of(pid)
+	if err != nil || !s.Memory {
 		return false, false
 	}
-	f := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:])) // field 3 is f[0]
-	if len(f) < 24 || f[20] == "0" {
-		return false, false
-	}
-	return f[23] == "0", true
+	return !s.Code, true
 }

@@ -7,6 +7,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/teamctl/teamctl/internal/procfs"
 )
 
 // Dying reports whether an existing process will not run any more: SIGKILL,
@@ -25,18 +27,11 @@ func Dying(pid int) bool {
 // exiting is PF_EXITING among the kernel's flags of a thread.
 const exiting = 0x4
 
-// leaving parses /proc/<pid>/stat: it reports whether the first thread is
-// exiting, or has exited while others have not.
+// leaving reports whether the first thread is exiting, or has exited while others have
+// not.
 func leaving(b []byte) bool {
-	f := bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:])
-	if len(f) < 7 {
-		return false
-	}
-	if s := f[0][0]; s == 'Z' || s == 'X' || s == 'x' {
-		return true
-	}
-	flags, err := strconv.ParseUint(string(f[6]), 10, 64)
-	return err == nil && flags&exiting != 0
+	s, err := procfs.ParseStat(b)
+	return err == nil && (s.State == 'Z' || s.State == 'X' || s.State == 'x' || s.Flags&exiting != 0)
 }
 
 // killed parses /proc/<pid>/status: it reports whether SIGKILL is pending for

@@ -11,11 +11,11 @@ import (
 func TestDying(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]bool{
-		"12 (a) b) S 1 20 20 34816 77 4194304 1 2": false,
-		"12 (a) b) D 1 20 20 34816 77 4194308 1 2": true, // PF_EXITING
-		"12 (a) b) Z 1 20 20 34816 77 4194304 1 2": true,
-		"12 (a) b) S 1 20":                         false,
-		"":                                         false,
+		"12 (a) b) S 1 20 20 34816 77 4194304 1 2 3 4 5 6 7 8 20 0 1 0 987654": false,
+		"12 (a) b) D 1 20 20 34816 77 4194308 1 2 3 4 5 6 7 8 20 0 1 0 987654": true, // PF_EXITING
+		"12 (a) b) Z 1 20 20 34816 77 4194304 1 2 3 4 5 6 7 8 20 0 1 0 987654": true,
+		"12 (a) b) S 1 20": false,
+		"":                 false,
 	} {
 		if got := leaving([]byte(line)); got != want {
 			t.Errorf("%q: leaving %v", line, got)

@@ -1,18 +1,17 @@
 package proc
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"strconv"
 	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/internal/procfs"
 )
 
 func bootID() (string, error) {
@@ -32,64 +31,30 @@ func stat(pid int) (info, error) {
 	if err != nil {
 		return info{}, fmt.Errorf("read the state of process %d: %w", pid, err)
 	}
-	return parseStat(b)
+	return infoOf(b)
 }
 
 func readStat(pid int, buf []byte) ([]byte, error) { return readProc(pid, "stat", buf) }
 
-// parseStat parses a line of /proc/<pid>/stat. The command name is in
-// parentheses and may itself contain blanks and parentheses: fields only begin
-// after the last one.
-func parseStat(b []byte) (info, error) {
-	open, end := bytes.IndexByte(b, '('), bytes.LastIndexByte(b, ')')
-	if open < 1 || end < open {
-		return info{}, fmt.Errorf("parse process state %q: no command name", b)
-	}
-	f := strings.Fields(string(b[end+1:]))
-	if len(f) < 20 { // field 3 is f[0]; field 22 is f[19]
-		return info{}, fmt.Errorf("parse process state %q: too short", b)
-	}
-	var in info
-	var err error
-	num := func(s string) int {
-		n, e := strconv.Atoi(s)
-		if e != nil && err == nil {
-			err = fmt.Errorf("parse process state: %w", e)
-		}
-		return n
-	}
-	in.pid = num(strings.TrimSpace(string(b[:open])))
-	in.ppid, in.pgrp, in.tpgid = num(f[1]), num(f[2]), num(f[5])
-	// The first thread of a killed process may be a zombie while others are
-	// still exiting: until the last one has exited its files are open and its
-	// locks are held.
-	in.dead = f[0] == "X" || f[0] == "x" || f[0] == "Z" && num(f[17]) <= 1
-	start, e := strconv.ParseUint(f[19], 10, 64)
-	if e != nil && err == nil {
-		err = fmt.Errorf("parse process start time: %w", e)
-	}
-	in.start = start
-	return in, err
+func infoOf(b []byte) (info, error) {
+	s, err := procfs.ParseStat(b)
+	return info{
+		pid: s.PID, ppid: s.Parent, pgrp: s.Group, tpgid: s.Front, start: s.Start,
+		// The first thread of a killed process may be a zombie while others are still
+		// exiting: until the last one has exited its files are open and its locks are held.
+		dead: s.State == 'X' || s.State == 'x' || s.State == 'Z' && s.Threads <= 1,
+	}, err
 }
 
 // table returns the process table. It omits processes that exit while it is
 // read.
 func table() ([]info, error) {
-	d, err := os.Open("/proc")
+	pids, err := procfs.PIDs()
 	if err != nil {
-		return nil, fmt.Errorf("read the process table: %w", err)
-	}
-	defer func() { _ = d.Close() }()
-	names, err := d.Readdirnames(-1)
-	if err != nil {
-		return nil, fmt.Errorf("read the process table: %w", err)
+		return nil, err
 	}
 	var out []info
-	for _, n := range names {
-		pid, err := strconv.Atoi(n)
-		if err != nil {
-			continue
-		}
+	for _, pid := range pids {
 		in, err := stat(pid)
 		if errors.Is(err, ErrGone) {
 			continue

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestParseStat(t *testing.T) {
+func TestInfo(t *testing.T) {
 	t.Parallel()
 	rest := " S 1 20 20 34816 77 4194304 1 2 3 4 5 6 7 8 20 0 1 0 987654 1 2"
 	for _, c := range []struct {
@@ -24,9 +24,9 @@ func TestParseStat(t *testing.T) {
 		{line: "12 (x) S 1 2", bad: true},
 		{line: "12 (x) S one" + rest[4:], bad: true},
 	} {
-		got, err := parseStat([]byte(c.line))
+		got, err := infoOf([]byte(c.line))
 		if (err != nil) != c.bad || !c.bad && got != c.want {
-			t.Errorf("parseStat(%q) = %+v, %v; want %+v", c.line, got, err, c.want)
+			t.Errorf("infoOf(%q) = %+v, %v; want %+v", c.line, got, err, c.want)
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/internal/environ"
+	"github.com/teamctl/teamctl/internal/procfs"
 )
 
 // Below returns a function that lists the processes, except the caller, with a
@@ -30,19 +31,13 @@ func Of(ours func(env []byte) bool) func() []int {
 }
 
 func find(ours func(env []byte) bool) []int {
-	dir, err := os.Open("/proc")
-	if err != nil {
-		return nil
-	}
-	defer func() { _ = dir.Close() }()
-	names, err := dir.Readdirnames(-1)
+	pids, err := procfs.PIDs()
 	if err != nil {
 		return nil
 	}
 	var out []int
-	for _, n := range names {
-		pid, err := strconv.Atoi(n)
-		if err != nil || pid == os.Getpid() {
+	for _, pid := range pids {
+		if pid == os.Getpid() {
 			continue
 		}
 		if ours(environ.Of(pid, nil)) {
@@ -95,8 +90,7 @@ func End(list func() []int) error {
 func Named(pids []int) []string {
 	out := make([]string, len(pids))
 	for i, pid := range pids {
-		line, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline") // exited: without one
-		out[i] = strings.TrimSpace(fmt.Sprintf("%d %s", pid, bytes.ReplaceAll(line, []byte{0}, []byte{' '})))
+		out[i] = strings.Join(append([]string{strconv.Itoa(pid)}, procfs.Args(pid)...), " ") // exited: without arguments
 	}
 	return out
 }

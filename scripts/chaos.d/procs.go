@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/internal/environ"
 	"github.com/teamctl/teamctl/internal/proc"
+	"github.com/teamctl/teamctl/internal/procfs"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -31,15 +31,14 @@ func (p process) String() string {
 
 // processes lists every living process of the team but this one.
 func (w *world) processes() ([]process, error) {
-	entries, err := os.ReadDir("/proc")
+	pids, err := procfs.PIDs()
 	if err != nil {
 		return nil, err
 	}
 	mark := team.EnvHome + "=" + w.env.Home.Dir
 	var out []process
-	for _, e := range entries {
-		pid, err := strconv.Atoi(e.Name())
-		if err != nil || pid == os.Getpid() {
+	for _, pid := range pids {
+		if pid == os.Getpid() {
 			continue
 		}
 		raw := environ.Of(pid, nil)
@@ -57,9 +56,7 @@ func (w *world) processes() ([]process, error) {
 		if !slices.Contains(env, mark) {
 			continue
 		}
-		p := process{id: id}
-		cmd, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "cmdline"))
-		p.args = strings.Split(strings.TrimRight(string(cmd), "\x00"), "\x00")
+		p := process{id: id, args: procfs.Args(pid)}
 		if !slices.Contains(env, team.EnvDetached+"=1") {
 			for _, kv := range env {
 				if v, ok := strings.CutPrefix(kv, team.EnvGen+"="); ok {
@@ -138,8 +135,8 @@ func (w *world) tmuxServer() (backends.ProcID, bool) {
 // tmuxServers are the servers on the team's socket, whether it leads to them or not.
 func (w *world) tmuxServers(ps []process) []process {
 	return slices.DeleteFunc(with(ps, w.team.Layout.TmuxSocket()), func(p process) bool {
-		comm, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", p.id.PID))
-		return err != nil || string(comm) != "tmux: server\n"
+		s, err := procfs.Of(p.id.PID)
+		return err != nil || s.Name != "tmux: server"
 	})
 }
 
@@ -147,27 +144,25 @@ func (w *world) tmuxServers(ps []process) []process {
 func (w *world) zombies(ps []process) []string {
 	parents := map[int]string{os.Getpid(): "chaos"}
 	for _, p := range ps {
+		if len(p.args) == 0 {
+			continue // it is exiting
+		}
 		if b := filepath.Base(p.args[0]); b == "teamctl" || strings.HasPrefix(b, "tmux") { // agents reap or not, as they like
 			parents[p.id.PID] = p.String()
 		}
 	}
-	entries, err := os.ReadDir("/proc")
+	pids, err := procfs.PIDs()
 	if err != nil {
 		return []string{err.Error()}
 	}
 	var out []string
-	for _, e := range entries {
-		b, err := os.ReadFile(filepath.Join("/proc", e.Name(), "stat"))
-		if err != nil {
+	for _, pid := range pids {
+		s, err := procfs.Of(pid)
+		if err != nil || s.State != 'Z' {
 			continue
 		}
-		f := strings.Fields(string(b[strings.LastIndexByte(string(b), ')')+1:]))
-		if len(f) < 2 || f[0] != "Z" {
-			continue
-		}
-		ppid, _ := strconv.Atoi(f[1])
-		if who, ok := parents[ppid]; ok {
-			out = append(out, fmt.Sprintf("zombie %s of %s", e.Name(), who))
+		if who, ok := parents[s.Parent]; ok {
+			out = append(out, fmt.Sprintf("zombie %d of %s", pid, who))
 		}
 	}
 	return out
