@@ -17,6 +17,7 @@ type Sessions interface {
 	OpenSession(ctx context.Context, in ledger.NewSession) (ledger.Session, error)
 	TakeIn(ctx context.Context, in ledger.TakeIn) (ledger.TakenIn, error)
 	TurnJobs(ctx context.Context, f ledger.JobFilter) ([]ledger.TurnJob, error)
+	NewestTurn(ctx context.Context, session string) (turn ledger.TurnJob, ok bool, err error)
 	ClaimTurn(ctx context.Context, in ledger.ClaimTurnIn) (*ledger.ClaimedTurn, error)
 	SteerTurn(ctx context.Context, s ledger.TurnSteer) (next int64, err error)
 	RecoverTurns(ctx context.Context, member, generation string) ([]ledger.TurnJob, error)
@@ -148,7 +149,14 @@ func (s *server) begin(ctx context.Context) error {
 		return err
 	}
 	for _, j := range back {
+		if j.State == team.TurnFailed {
+			s.tellFailed(ctx, j.ID, j.Reason)
+			continue
+		}
 		s.out.line("turn %d goes on (attempt %d)", j.ID, j.Attempt)
+	}
+	if err := s.tellLast(ctx); err != nil {
+		return err
 	}
 	var session ledger.Session
 	err = s.write(ctx, "open the session", func(c context.Context) (err error) {
@@ -219,9 +227,37 @@ func (s *server) settle(ctx context.Context, r *running) error {
 		s.broken = r.out.State == team.TurnCancelled
 	}
 	if r.out.Failed != "" {
-		s.out.line("turn %d failed: %s", r.job.ID, r.out.Failed)
+		s.tellFailed(ctx, r.job.ID, r.out.Failed)
+	}
+	if s.quota != nil {
+		s.quota.Used(ctx, team.Usage{})
 	}
 	return nil
+}
+
+// tellFailed tells the lead why a turn has failed, once for each turn.
+func (s *server) tellFailed(ctx context.Context, turn int64, why string) {
+	s.out.line("turn %d failed: %s", turn, why)
+	if s.id.Name == team.LeadName {
+		return
+	}
+	s.post(ctx, "the failure of a turn", ledger.NewMessage{
+		Kind: team.KindError, To: team.LeadName, IdemKey: fmt.Sprintf("turn_failed:%s:%d", s.id.Session, turn),
+		Text: fmt.Sprintf("turn %d of %s failed: %s", turn, s.id.Name, why), Summary: cut(fmt.Sprintf("turn %d failed: %s", turn, oneLine(why)), maxSummary),
+	})
+}
+
+// tellLast tells of a failed turn whose process was killed before it could.
+func (s *server) tellLast(ctx context.Context) error {
+	var last ledger.TurnJob
+	err := s.retry(ctx, "read the newest turn", func(c context.Context) (err error) {
+		last, _, err = s.in.Sessions.NewestTurn(c, s.id.Session)
+		return err
+	})
+	if err == nil && last.State == team.TurnFailed {
+		s.tellFailed(ctx, last.ID, last.Reason)
+	}
+	return err
 }
 
 // endTurns ends the turns under way and waits for them; what they ask meanwhile is done.

@@ -71,15 +71,27 @@ func (d *desk) Late(ctx context.Context) error {
 
 // Allowed is llm.Desk.
 func (d *desk) Allowed(ctx context.Context) error {
+	shown := ""
 	for {
-		var blocked bool
-		if err := d.on(ctx, func(c context.Context) { blocked = d.blocked(c, true, nil) }); err != nil {
+		changed, why := d.changed(), ""
+		err := d.on(ctx, func(c context.Context) {
+			if why = d.inTheWay(c, d.run.job.Session); why != "" {
+				if d.stopped == nil && why != shown { // a limit that it met itself is shown already
+					d.showAs(c, team.Limited, 0, why)
+					d.out.line("waits: %s", why)
+				}
+				return
+			}
+			d.goOn(c, true)
+			if shown != "" {
+				d.showAs(c, team.Working, 0, "")
+			}
+		})
+		if err != nil || why == "" {
 			return err
 		}
-		if !blocked {
-			return nil
-		}
-		if err := d.wait(ctx, d.changed(), 0, "budgets and limits"); err != nil {
+		shown = why
+		if err := d.wait(ctx, changed, 0, why); err != nil {
 			return err
 		}
 	}

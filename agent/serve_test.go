@@ -22,6 +22,9 @@ type served struct {
 	tools []llm.Tool
 	m     ledger.Member
 	model model.Provider // nil: the script model
+	ref   model.Ref      // of model
+	info  model.Info
+	quota Quota
 }
 
 func newServed(t *testing.T, tools ...llm.Tool) *served {
@@ -49,8 +52,13 @@ func (s *served) startIn(ctx context.Context, in ServeIn) (stop func(cause error
 	ctx, cancel := context.WithCancelCause(ctx)
 	in.Sessions = s.led
 	in.Turns = &llm.Runner{Sessions: s.led, Resolve: func(context.Context, ledger.Session, ledger.ClaimedTurn) (llm.Setup, error) {
-		return llm.Setup{Model: model.Ref{Provider: script.Name, Model: script.Demo}, Provider: s.provider(), System: "be good", Tools: s.tools}, nil
-	}}
+		ref := s.ref
+		if ref.IsZero() {
+			ref = model.Ref{Provider: script.Name, Model: script.Demo}
+		}
+		return llm.Setup{Model: ref, Provider: s.provider(), Info: s.info, System: "be good", Tools: s.tools}, nil
+	}, Jitter: func() float64 { return 0 }}
+	in.Quota = s.quota
 	id := Identity{AgentID: "dev@demo", Name: "dev", Team: "demo", Session: s.m.SessionKey, Generation: team.NewUUID(), Role: team.RoleExecutor}
 	done := make(chan error, 1)
 	go func() { done <- Serve(ctx, id, Env{Ledger: s.led, Box: s.box("dev"), Post: s.post}, in) }()

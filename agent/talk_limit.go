@@ -15,8 +15,8 @@ type Counter interface {
 
 // Quota is what the team says of usage and its limits.
 type Quota interface {
-	// Blocked says why the member gets no prompt now; nil: it gets one.
-	Blocked(ctx context.Context) (why, err error)
+	// Blocked says why a session of the member gets no prompt now; nil: it gets one.
+	Blocked(ctx context.Context, session string) (why, err error)
 	// Reached notes a limit that the agent has run into.
 	Reached(ctx context.Context, at time.Time, limit *team.LimitReached) error
 	// Used tells what the conversation has used, and whether that is written down. It is
@@ -92,29 +92,38 @@ func (t *limits) tellLimit(ctx context.Context) {
 // reason. Where nothing is in the way any more, what had stopped the conversation is over:
 // it works then if there is a prompt.
 func (t *limits) blocked(ctx context.Context, prompt bool, waits []letter) bool {
-	if t.quota == nil {
-		return false
-	}
-	t.tellLimit(ctx)
-	if t.stopped != nil && t.stopped.untold != nil {
-		return true // its own limit counts before the team knows of it
-	}
-	why, err := t.quota.Blocked(ctx)
-	if err != nil {
-		t.out.line("%s: budgets and limits: %v", t.id.AgentID, err)
-		t.again = time.Second
-		return true
-	}
-	if why == nil {
+	why := t.inTheWay(ctx, t.id.Session)
+	if why == "" {
 		t.goOn(ctx, prompt)
 		return false
 	}
 	for _, l := range waits {
-		if l.known && !t.gave[l.entry.Key()] && t.heldFor[l.msg.ID] != why.Error() {
-			t.hold(ctx, l, why.Error())
+		if l.known && !t.gave[l.entry.Key()] && t.heldFor[l.msg.ID] != why {
+			t.hold(ctx, l, why)
 		}
 	}
 	return true
+}
+
+// inTheWay returns why a session gets no prompt now; "": it gets one.
+func (t *limits) inTheWay(ctx context.Context, session string) string {
+	if t.quota == nil {
+		return ""
+	}
+	t.tellLimit(ctx)
+	if t.stopped != nil && t.stopped.untold != nil {
+		return t.stopped.untold.Error() // its own limit counts before the team knows of it
+	}
+	why, err := t.quota.Blocked(ctx, session)
+	switch {
+	case err != nil:
+		t.out.line("%s: budgets and limits: %v", t.id.AgentID, err)
+		t.again = time.Second
+		return "its budgets and limits cannot be read"
+	case why != nil:
+		return why.Error()
+	}
+	return ""
 }
 
 // hold says of a message why it waits. One that its poster has not noted as mailed yet is

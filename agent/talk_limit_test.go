@@ -26,7 +26,7 @@ func newGate(r *rig) *gate {
 	return &gate{r: r, reached: make(chan time.Time, 10), used: make(chan team.Usage, 100)}
 }
 
-func (g *gate) Blocked(context.Context) (why, err error) {
+func (g *gate) Blocked(context.Context, string) (why, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.closed, nil

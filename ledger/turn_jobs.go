@@ -38,8 +38,9 @@ const (
 			coalesce((SELECT max(1, CAST(value AS INTEGER)) FROM settings WHERE name = '` + SettingLane + `' || lane), (SELECT value FROM json_each(?3) WHERE key = lane), 1)`
 	sqlTurnUsage = `SELECT s.member, sum(coalesce(j.usage ->> '$.inputTokens', 0)), sum(coalesce(j.usage ->> '$.outputTokens', 0)),
 		sum(coalesce(j.usage ->> '$.cachedTokens', 0)), sum(coalesce(j.usage ->> '$.cacheWriteTokens', 0)), sum(coalesce(j.usage ->> '$.reasoningTokens', 0)),
-		sum(coalesce(j.usage ->> '$.costUsd', 0.0)), min(coalesce(j.usage ->> '$.costKnown', 0)), count(*)
+		sum(coalesce(j.usage ->> '$.costUsd', 0.0)), min(coalesce(j.usage ->> '$.costKnown', 0)), sum(j.ended_at > 0)
 		FROM turn_jobs j JOIN sessions s ON s.session_key = j.session WHERE j.attempt > 0 GROUP BY s.member`
+	sqlJobNewest = `SELECT ` + jobCols + ` FROM turn_jobs WHERE session = ? ORDER BY id DESC LIMIT 1`
 	sqlJobInput  = `SELECT coalesce(input, '') FROM turn_jobs WHERE id = ?`
 	sqlJobYield  = `UPDATE turn_jobs SET yielded = 1, reason = ? WHERE id = ?`
 	sqlJobEnd    = `UPDATE turn_jobs SET state = ?, reason = ?, usage = ?, result = ?, ended_at = ?, lease_until = 0, yielded = 0 WHERE id = ?`
@@ -134,6 +135,15 @@ func (l *Ledger) RenewTurns(ctx context.Context, member, generation string, leas
 // TurnJobs returns turns in the order in which they were queued.
 func (l *Ledger) TurnJobs(ctx context.Context, f JobFilter) ([]TurnJob, error) {
 	return read(ctx, l.db, "read turns", scanJob, sqlJobList, f.Session, f.Open, f.Member)
+}
+
+// NewestTurn returns the newest turn of a session; ok is false without one.
+func (l *Ledger) NewestTurn(ctx context.Context, session string) (j TurnJob, ok bool, err error) {
+	list, err := read(ctx, l.db, "read the newest turn of "+session, scanJob, sqlJobNewest, session)
+	if err != nil || len(list) == 0 {
+		return j, false, err
+	}
+	return list[0], true, nil
 }
 
 // TurnJob returns one turn; CodeNotFound (turn_not_found) without it.

@@ -140,7 +140,11 @@ func (s *Supervisor) crossed(who string, b team.Budget, before, after team.Usage
 		return false
 	}
 	s.log.Warn("budget", "member", who, "used", shown(is), "event", what)
-	s.event(what, who, map[string]any{"share": is, "tokens": after.Tokens(), "costUsd": after.CostUSD})
+	ctx, cancel := s.write()
+	defer cancel()
+	if _, err := quota.Tell(ctx, s.cfg.Ledger, who, b, after); err != nil {
+		s.log.Warn("tell of a budget", "member", who, "err", err)
+	}
 	if what != team.EventUsageBudgetUsedUp {
 		return true
 	}

@@ -11,7 +11,7 @@ import (
 type Budget struct {
 	Tokens  int64   `json:"tokens,omitempty"`  // input and output, without what came from a cache
 	CostUSD float64 `json:"costUsd,omitempty"` // as the CLI counts it
-	Turns   int64   `json:"turns,omitempty"`   // of the built-in agent; other programs' turns are not counted
+	Turns   int64   `json:"turns,omitempty"`   // ended ones of the built-in agent; other programs' turns are not counted
 }
 
 // None reports that nothing is bounded.
@@ -49,12 +49,15 @@ func (u *Usage) Add(o Usage) {
 	u.Turns += o.Turns
 }
 
-// ParseBudget reads the two bounds as people write them: tokens as a whole number,
+// ParseBudget reads the bounds as people write them: tokens and turns as a whole number,
 // with k or M behind it where wanted, cost in US dollars. Empty is no bound. Errors
 // are CodeInvalid.
-func ParseBudget(tokens, cost string) (b Budget, err error) {
-	if tokens != "" {
-		digits, unit := strings.TrimSpace(tokens), int64(1)
+func ParseBudget(tokens, cost, turns string) (b Budget, err error) {
+	count := func(text, what string) (int64, error) {
+		if text == "" {
+			return 0, nil
+		}
+		digits, unit := strings.TrimSpace(text), int64(1)
 		switch {
 		case strings.HasSuffix(digits, "k"):
 			digits, unit = digits[:len(digits)-1], 1000
@@ -63,9 +66,15 @@ func ParseBudget(tokens, cost string) (b Budget, err error) {
 		}
 		n, perr := strconv.ParseInt(digits, 10, 64)
 		if perr != nil || n < 1 || n > math.MaxInt64/unit {
-			return Budget{}, Errorf(CodeInvalid, "a budget of %q tokens", tokens).WithReason(ReasonBadBudget).WithHint("give a whole number, such as 500000, 500k or 2M")
+			return 0, Errorf(CodeInvalid, "a budget of %q %s", text, what).WithReason(ReasonBadBudget).WithHint("give a whole number, such as 500000, 500k or 2M")
 		}
-		b.Tokens = n * unit
+		return n * unit, nil
+	}
+	if b.Tokens, err = count(tokens, "tokens"); err != nil {
+		return Budget{}, err
+	}
+	if b.Turns, err = count(turns, "turns"); err != nil {
+		return Budget{}, err
 	}
 	if cost != "" {
 		c, perr := strconv.ParseFloat(strings.TrimPrefix(strings.TrimSpace(cost), "$"), 64)

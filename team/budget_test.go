@@ -21,7 +21,7 @@ func TestParseBudget(t *testing.T) {
 		{"", "NaN", Budget{}, false},
 		{"", "inf", Budget{}, false},
 	} {
-		got, err := ParseBudget(c.tokens, c.cost)
+		got, err := ParseBudget(c.tokens, c.cost, "")
 		if got != c.want || (err == nil) != c.ok || err != nil && (!IsCode(err, CodeInvalid) || HintOf(err) == "") {
 			t.Errorf("%q, %q: %+v, %v", c.tokens, c.cost, got, err)
 		}

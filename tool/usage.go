@@ -2,6 +2,7 @@ package tool
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"maps"
 	"slices"
@@ -68,7 +69,11 @@ func (t *Team) Usage(ctx context.Context) (Usage, error) {
 		}
 		m := usageOf(used, q.Budgets.Members[r.Name])
 		m.Name, m.Agent, m.Counted = r.Name, r.Spec.Agent, counted
-		if no := q.Blocks(r, now); no != nil {
+		key, err := t.limitKey(ctx, r)
+		if err != nil {
+			return out, err
+		}
+		if no := q.BlocksAt(r, key, now); no != nil {
 			m.Held = no.Error()
 		}
 		out.Members = append(out.Members, m)
@@ -154,4 +159,21 @@ func (t *Team) ResumeUsage(ctx context.Context, c Caller, agent string) error {
 		return have.WithHint("those that have: " + strings.Join(slices.Sorted(maps.Keys(q.Limited)), ", "))
 	}
 	return err
+}
+
+// limitKey is the key of the usage limit that holds a member: where its kind has several
+// providers, that which its newest turn has asked.
+func (t *Team) limitKey(ctx context.Context, m ledger.Member) (string, error) {
+	if !team.KindOf(m.Spec.Agent).Sessions {
+		return m.Spec.Agent, nil
+	}
+	turn, ok, err := t.Ledger.NewestTurn(ctx, m.SessionKey)
+	if err != nil || !ok {
+		return m.Spec.Agent, err
+	}
+	var with struct {
+		Provider string `json:"provider"`
+	}
+	_ = json.Unmarshal(turn.Effective, &with) // nothing yet: it has not begun
+	return team.LimitKey(m.Spec.Agent, with.Provider), nil
 }

@@ -17,6 +17,7 @@ const (
 	jobPause  = 5 * time.Minute // that it waits then
 	maxPauses = 3               // before it fails
 	firstWait = time.Second
+	leastWait = time.Millisecond
 	lastWait  = time.Minute
 	loginWait = time.Minute // between two looks whether a login has come
 )
@@ -83,7 +84,7 @@ func (t *turn) stream(ctx context.Context, request func(context.Context) (model.
 			return a, err
 		case model.Limited:
 			t.desk.Line("%v", trouble)
-			err = t.desk.Limited(ctx, &team.LimitReached{Until: trouble.Until, Words: trouble.Error()})
+			err = t.desk.Limited(ctx, &team.LimitReached{Until: trouble.Until, Words: trouble.Error(), Provider: t.setup.Model.Provider})
 		case model.Login:
 			t.desk.Line("%v: waiting for a login", trouble)
 			err = t.desk.Wait(ctx, loginWait, team.WaitLogin, trouble.Error())
@@ -91,7 +92,7 @@ func (t *turn) stream(ctx context.Context, request func(context.Context) (model.
 			return a, failure{trouble.Error()}
 		case model.Temporary, model.Cut:
 			tries++
-			pause := max(trouble.After, t.jittered(wait))
+			pause := max(trouble.After, t.jittered(wait), leastWait) // none at all would be for ever
 			wait = min(2*wait, lastWait)
 			if tries == maxTries {
 				if pauses == maxPauses {

@@ -2,6 +2,7 @@ package program
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/teamctl/teamctl/supervisor/quota"
@@ -11,16 +12,78 @@ import (
 // account is what the team says of the member's usage.
 type account struct{ *Program }
 
-// Blocked is agent.Quota.
-func (q account) Blocked(ctx context.Context) (why, err error) {
-	return quota.Blocked(ctx, q.Team.Ledger, q.id.Session)
+// Blocked is agent.Quota. One session tries whether a limit of its provider is over when
+// its time has come.
+func (q account) Blocked(ctx context.Context, session string) (why, err error) {
+	m, err := q.Team.Ledger.MemberBySession(ctx, q.id.Session)
+	if err != nil {
+		return nil, err
+	}
+	is, err := quota.Read(ctx, q.Team.Ledger)
+	if err != nil {
+		return nil, err
+	}
+	if err := is.TellAll(ctx, q.Team.Ledger, m); err != nil {
+		return nil, err
+	}
+	key := q.limitKey(q.providerOf(session))
+	if no := is.BlocksAt(m, key, time.Now()); no != nil {
+		return no, nil
+	}
+	if _, limited := is.Limited[key]; !limited {
+		return nil, nil
+	}
+	mine, err := quota.Probe(ctx, q.Team.Ledger, key)
+	if err == nil && !mine {
+		why = team.Errorf(team.CodeLimit, "another session tries whether the usage limit of %s is over", key).WithReason(team.ReasonProviderLimited)
+	}
+	return why, err
 }
 
 // Reached is agent.Quota.
 func (q account) Reached(ctx context.Context, at time.Time, limit *team.LimitReached) error {
-	_, _, err := quota.Note(ctx, q.Team.Ledger, q.Member.Spec.Agent, q.Member.Name, at, limit.Until, []string{limit.Words})
+	_, _, err := quota.Note(ctx, q.Team.Ledger, q.limitKey(limit.Provider), q.Member.Name, at, limit.Until, []string{limit.Words})
 	return err
 }
 
-// Used is agent.Quota. The turns have their usage in the ledger.
-func (q account) Used(context.Context, team.Usage) bool { return true }
+// Used is agent.Quota. The turns have their usage in the ledger; who is near the end of a
+// budget is told.
+func (q account) Used(ctx context.Context, _ team.Usage) bool {
+	m, err := q.Team.Ledger.MemberBySession(ctx, q.id.Session)
+	if err != nil {
+		return false
+	}
+	is, err := quota.Read(ctx, q.Team.Ledger)
+	return err == nil && is.TellAll(ctx, q.Team.Ledger, m) == nil
+}
+
+func (p *Program) limitKey(provider string) string {
+	return team.LimitKey(p.Member.Spec.Agent, provider)
+}
+
+// providerOf is the provider that the current turn of a session asks.
+func (p *Program) providerOf(session string) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.providers[session]
+}
+
+// asks notes which provider the current turn of a session asks.
+func (p *Program) asksAt(session, provider string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.providers[session] = provider
+}
+
+// answered ends the limit of a provider that has answered: it is over.
+func (p *Program) answered(ctx context.Context, provider string) {
+	key := p.limitKey(provider)
+	limits := map[string]team.ProviderLimit{}
+	if _, err := p.Team.Ledger.Setting(ctx, quota.SettingLimited, &limits); err != nil || limits[key].Since == 0 || limits[key].Ended != 0 {
+		return
+	}
+	err := quota.End(ctx, p.Team.Ledger, key, func(l team.ProviderLimit) bool { return l.Until != 0 })
+	if err != nil && !team.IsCode(err, team.CodeNotFound) && p.Env.Out != nil {
+		_, _ = fmt.Fprintf(p.Env.Out, "the end of the usage limit is not noted: %v\n", err)
+	}
+}

@@ -32,12 +32,16 @@ func (p *Program) learn(cfg *config.Config, servers map[string]team.MCPServer) {
 // the transcript, onto the screen and into mail.
 type hiding struct {
 	model.Provider
-	secrets *secrets.Set
+	secrets  *secrets.Set
+	answered func() // called after each answer; may be nil
 }
 
 // Stream is model.Provider.
 func (h hiding) Stream(ctx context.Context, r model.Request, on func(model.Delta)) (model.Answer, error) {
 	a, err := h.Provider.Stream(ctx, r, on) // the screen hides what streams
+	if err == nil && h.answered != nil {
+		h.answered()
+	}
 	var e *model.Error
 	if errors.As(err, &e) {
 		text := e.Text

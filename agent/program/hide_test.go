@@ -43,7 +43,7 @@ func TestModelRepeatsNoSecret(t *testing.T) {
 		{"fine", `{"sk-very-secret`, `[]`},
 	} {
 		a := model.Answer{Message: model.Message{Raw: json.RawMessage(c.raw), Parts: []model.Part{{Text: c.text}, {Call: &model.Call{ID: "1", Input: json.RawMessage(c.input)}}}}}
-		out, err := hiding{says{answer: a}, &known}.Stream(t.Context(), model.Request{}, nil)
+		out, err := hiding{says{answer: a}, &known, nil}.Stream(t.Context(), model.Request{}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,11 +59,11 @@ func TestModelRepeatsNoSecret(t *testing.T) {
 	}
 	raw := `[{"type":"text","text":"\u003cfine\u003e"}]`
 	a := model.Answer{Message: model.Message{Raw: json.RawMessage(raw), Parts: []model.Part{{Text: "<fine>"}}}}
-	out, err := hiding{says{answer: a}, &known}.Stream(t.Context(), model.Request{}, nil)
+	out, err := hiding{says{answer: a}, &known, nil}.Stream(t.Context(), model.Request{}, nil)
 	if err != nil || string(out.Message.Raw) != raw {
 		t.Errorf("%s, %v", out.Message.Raw, err)
 	}
-	_, err = hiding{says{err: &model.Error{Kind: model.Login, Err: errors.New("no such key: sk-very-secret")}}, &known}.Stream(t.Context(), model.Request{}, nil)
+	_, err = hiding{says{err: &model.Error{Kind: model.Login, Err: errors.New("no such key: sk-very-secret")}}, &known, nil}.Stream(t.Context(), model.Request{}, nil)
 	if k, ok := model.KindOf(err); !ok || k != model.Login || strings.Contains(err.Error(), "very") {
 		t.Error(err)
 	}

@@ -26,14 +26,15 @@ type Program struct {
 	Token     string          // of this start
 	Interrupt <-chan struct{} // ends the turn under way
 
-	id      agent.Identity
-	ops     *op.Session
-	work    *agent.Work
-	mu      sync.Mutex
-	spaces  map[string]*tools.Space // by session
-	secrets secrets.Set
-	enter   func() error // confines what tools start; nil: nothing does
-	temp    string       // temporary directory of what is confined
+	id        agent.Identity
+	ops       *op.Session
+	work      *agent.Work
+	mu        sync.Mutex
+	spaces    map[string]*tools.Space // by session
+	providers map[string]string       // that the current turns ask, by session
+	secrets   secrets.Set
+	enter     func() error // confines what tools start; nil: nothing does
+	temp      string       // temporary directory of what is confined
 
 	servers  *mcp.Set                  // nil before the first turn, and without any
 	serves   map[string]team.MCPServer // that servers was made of
@@ -77,7 +78,9 @@ func (p *Program) Run(ctx context.Context, id agent.Identity) error {
 }
 
 // begin makes what sessions need.
-func (p *Program) begin(id agent.Identity) { p.id, p.spaces = id, map[string]*tools.Space{} }
+func (p *Program) begin(id agent.Identity) {
+	p.id, p.spaces, p.providers = id, map[string]*tools.Space{}, map[string]string{}
+}
 
 // birthModel is the model that a spawn has asked for, as the override that a new session
 // begins with.

@@ -93,6 +93,7 @@ func (p *Program) resolve(ctx context.Context, s ledger.Session, turn ledger.Cla
 	if err != nil {
 		return llm.Setup{}, err
 	}
+	p.asksAt(s.Key, ref.Provider)
 	known, loads := p.skillsOf(spec)
 	list, space, err := p.toolset(ctx, s, m, spec, cfg, servers, append(loads, p.memoryTools(s, spec)...))
 	if err != nil {
@@ -106,7 +107,7 @@ func (p *Program) resolve(ctx context.Context, s ledger.Session, turn ledger.Cla
 		_, _ = fmt.Fprintf(p.Env.Out, "memory: %v\n", err)
 	}
 	out := llm.Setup{
-		Model: ref, Provider: hiding{serves, &p.secrets}, Info: info, System: p.secrets.Hide(p.system(spec, known, info)), Tools: list, Temperature: spec.Defaults.Model.Temperature,
+		Model: ref, Provider: hiding{serves, &p.secrets, func() { p.answered(context.WithoutCancel(ctx), ref.Provider) }}, Info: info, System: p.secrets.Hide(p.system(spec, known, info)), Tools: list, Temperature: spec.Defaults.Model.Temperature,
 		Effort: spec.Defaults.Model.Effort, MaxOutput: spec.Defaults.Model.MaxOutputTokens,
 		Ephemeral: func(ctx context.Context) (string, error) {
 			text, err := p.ephemeral(ctx, behind{turn.Announces, remembered, space.Todo(), space.Background()})

@@ -22,7 +22,8 @@ At 80 % of a budget you are told (teamctl notify). At 100 % the turns of those i
 holds for are broken off, and they get no mail and are not started until the budget
 is raised. When an agent's CLI says that a usage limit is reached, the same holds for
 all members of that agent until the limit is over and you say "teamctl usage resume";
-a team file with "onLimit: resume" goes on by itself.`,
+a team file with "onLimit: resume" goes on by itself. For agents of kind llm a limit holds
+for all that ask its provider (llm:PROVIDER); one of them tries again when it is over.`,
 		Example: `  teamctl usage
   teamctl usage budget --tokens 5M --cost 20
   teamctl usage budget ann --tokens 500k
@@ -41,7 +42,7 @@ a team file with "onLimit: resume" goes on by itself.`,
 	}
 	cmd.AddCommand(newUsageBudget(a), &cobra.Command{
 		Use: "resume AGENT", Short: "Resume after a usage limit", Example: "  teamctl usage resume claude\n  teamctl usage resume codex",
-		Args: takes(1, 1, "an agent, such as claude"),
+		Args: takes(1, 1, "an agent, such as claude or llm:anthropic"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withTeam(cmd.Context(), func(t *tool.Team, c tool.Caller) error {
 				if err := t.ResumeUsage(cmd.Context(), c, args[0]); err != nil {
@@ -58,17 +59,17 @@ a team file with "onLimit: resume" goes on by itself.`,
 }
 
 func newUsageBudget(a *app) *cobra.Command {
-	var tokens, cost string
+	var tokens, cost, turns string
 	var none bool
 	cmd := &cobra.Command{
 		Use: "budget [MEMBER]", Short: "Set the budget of the team or of a member",
 		Example: "  teamctl usage budget --tokens 5M\n  teamctl usage budget ann --cost 2.50\n  teamctl usage budget ann --none",
 		Args:    takes(0, 1, "a member"), ValidArgsFunction: a.completeMembers(false),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if none == (tokens != "" || cost != "") {
-				return usage(cmd, "a budget needs --tokens, --cost or both; --none removes it")
+			if none == (tokens != "" || cost != "" || turns != "") {
+				return usage(cmd, "a budget needs --tokens, --cost, --turns or several of them; --none removes it")
 			}
-			b, err := team.ParseBudget(tokens, cost)
+			b, err := team.ParseBudget(tokens, cost, turns)
 			if err != nil {
 				return err
 			}
@@ -94,6 +95,7 @@ func newUsageBudget(a *app) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&tokens, "tokens", "", "input and output `tokens`, without cached input: 500000, 500k, 2M")
 	cmd.Flags().StringVar(&cost, "cost", "", "US `dollars`, as counted by the agent's CLI")
+	cmd.Flags().StringVar(&turns, "turns", "", "ended `turns` of agents of kind llm; turns of other programs are not counted")
 	cmd.Flags().BoolVar(&none, "none", false, "remove the budget")
 	return cmd
 }
@@ -117,6 +119,9 @@ func (a *app) usageTable(u tool.Usage) {
 			}
 			if m.Budget.CostUSD > 0 {
 				budget += fmt.Sprintf(" $%.2f", m.Budget.CostUSD)
+			}
+			if m.Budget.Turns > 0 {
+				budget += fmt.Sprintf(" %d turns", m.Budget.Turns)
 			}
 		}
 		return []string{name, m.Agent, n(m.InputTokens), n(m.CachedTokens), n(m.OutputTokens), cost, budget}

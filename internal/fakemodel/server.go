@@ -35,6 +35,7 @@ type Server struct {
 	fault    func(Request) *Fault
 	strict   bool
 	cache    []string // bodies that were answered, in strict mode
+	refused  []string // why requests were refused, in strict mode
 }
 
 // Start serves on addr, a loopback address; "" is a free port of 127.0.0.1. log, when
@@ -156,7 +157,9 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, p protocol) {
 	}
 	q, err := p.ask(body)
 	if err == nil && s.isStrict() {
-		err = check(p, body)
+		if err = check(p, body); err != nil {
+			s.refuse(p.name() + ": " + err.Error())
+		}
 	}
 	if err != nil {
 		writeJSON(w, http.StatusBadRequest, p.fail(http.StatusBadRequest, err.Error()))

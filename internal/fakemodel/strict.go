@@ -28,6 +28,20 @@ func (s *Server) isStrict() bool {
 	return s.strict
 }
 
+// Refused are the reasons for which strict mode has refused requests, in order: a client
+// that keeps a vendor's rules has none.
+func (s *Server) Refused() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.refused)
+}
+
+func (s *Server) refuse(why string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refused = append(s.refused, why)
+}
+
 // count counts the tokens of a request: what an earlier one began with is in the cache.
 func (s *Server) count(body string) tokens {
 	s.mu.Lock()

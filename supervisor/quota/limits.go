@@ -75,3 +75,70 @@ func limitEvent(what, agent string, l team.ProviderLimit) (*ledger.Event, error)
 	data, err := json.Marshal(l)
 	return &ledger.Event{What: what, ID: agent, Data: data}, err
 }
+
+// probeTime is how long one session alone may try whether a limit is over.
+const probeTime = 2 * time.Minute
+
+// Probe reports whether the caller is the one that tries whether the limit of a key is
+// over: its time has come, and nobody else tries. Others stay blocked for two minutes
+// more. The caller ends the limit when its request is answered.
+func Probe(ctx context.Context, l *ledger.Ledger, key string) (mine bool, err error) {
+	err = ledger.Revise(ctx, l, SettingLimited, func(limits *map[string]team.ProviderLimit) (*ledger.Event, bool, error) {
+		is, ok := (*limits)[key]
+		now := time.Now()
+		if mine = ok && is.Ended == 0 && is.Until != 0 && now.UnixMilli() >= is.Until; !mine {
+			return nil, false, nil
+		}
+		is.Until = now.Add(probeTime).UnixMilli()
+		(*limits)[key] = is
+		return nil, true, nil
+	})
+	return mine, err
+}
+
+// told is a bound of a budget that people have been told of.
+type told struct {
+	Budget team.Budget `json:"budget"`
+	What   string      `json:"what"` // the event
+}
+
+// Tell tells once that usage has crossed a bound of a budget: what is the event that was
+// written now, "" for none. who is "" for the team. Any process may call it, as often as it
+// likes; a budget that was changed is told of again.
+func Tell(ctx context.Context, l *ledger.Ledger, who string, b team.Budget, u team.Usage) (what string, err error) {
+	share := b.Share(u)
+	crossed := ""
+	switch {
+	case share >= 1:
+		crossed = team.EventUsageBudgetUsedUp
+	case share >= WarnAt:
+		crossed = team.EventUsageBudgetWarned
+	default:
+		return "", nil
+	}
+	err = ledger.Revise(ctx, l, SettingTold, func(all *map[string]told) (*ledger.Event, bool, error) {
+		what = ""
+		was := (*all)[who]
+		if was.Budget == b && (was.What == crossed || was.What == team.EventUsageBudgetUsedUp) {
+			return nil, false, nil
+		}
+		if *all == nil {
+			*all = map[string]told{}
+		}
+		(*all)[who] = told{b, crossed}
+		what = crossed
+		data, err := json.Marshal(map[string]any{"share": share, "tokens": u.Tokens(), "costUsd": u.CostUSD})
+		return &ledger.Event{What: crossed, ID: who, Data: data}, true, err
+	})
+	return what, err
+}
+
+// TellAll is Tell for the team's budget and a member's.
+func (q Quota) TellAll(ctx context.Context, l *ledger.Ledger, row ledger.Member) error {
+	used, _ := q.Used(row.SessionKey)
+	_, err := Tell(ctx, l, row.Name, q.Budgets.Members[row.Name], used)
+	if err == nil {
+		_, err = Tell(ctx, l, "", q.Budgets.Team, q.Team())
+	}
+	return err
+}

@@ -18,7 +18,8 @@ const (
 	// SettingLimited has the last limit of each agent, also that which was ended: its
 	// words may stand on a screen for long, and count no more. Several processes write
 	// it: by NoteLimit and EndLimit only.
-	SettingLimited = "limited" // map[agent]Limited
+	SettingLimited = "limited"      // map[team.LimitKey]ProviderLimit
+	SettingTold    = "budgets-told" // map[member, "" for the team]told: the bounds that people know of
 )
 
 // WarnAt is the share of a budget at which people are told.
@@ -44,8 +45,8 @@ type Quota struct {
 	Budgets team.Budgets
 	Spent   map[string]Spent              // by session key
 	Turns   map[string]team.Usage         // of members of the built-in kind, by session key: the sum over their turns
-	Limited map[string]team.ProviderLimit // by agent: those that hold
-	Over    map[string]team.ProviderLimit // by agent: the last one, where it was ended
+	Limited map[string]team.ProviderLimit // by team.LimitKey: those that hold
+	Over    map[string]team.ProviderLimit // by team.LimitKey: the last one, where it was ended
 }
 
 // Ended is when the last limit of an agent was ended; zero for never.
@@ -103,18 +104,23 @@ func (q Quota) Team() (u team.Usage) {
 // Blocks says why a member gets no prompts and is not started now: CodeLimit with
 // team.ReasonProviderLimited or team.ReasonBudgetUsedUp. Nil: nothing is in the way.
 func (q Quota) Blocks(row ledger.Member, now time.Time) *team.Error {
-	if l, ok := q.Limited[row.Spec.Agent]; ok {
+	return q.BlocksAt(row, row.Spec.Agent, now)
+}
+
+// BlocksAt is Blocks for a member that asks at a limit's key; see team.LimitKey.
+func (q Quota) BlocksAt(row ledger.Member, key string, now time.Time) *team.Error {
+	if l, ok := q.Limited[key]; ok {
 		until := time.UnixMilli(l.Until)
 		switch {
 		case l.Until == 0:
-			return team.Errorf(team.CodeLimit, "%s has reached a usage limit, and has not said until when", row.Spec.Agent).
-				WithReason(team.ReasonProviderLimited).WithHint("teamctl usage resume " + row.Spec.Agent)
+			return team.Errorf(team.CodeLimit, "%s has reached a usage limit, and has not said until when", key).
+				WithReason(team.ReasonProviderLimited).WithHint("teamctl usage resume " + key)
 		case now.Before(until):
-			return team.Errorf(team.CodeLimit, "%s has reached a usage limit until %s", row.Spec.Agent, until.Local().Format("Mon 15:04")).
-				WithReason(team.ReasonProviderLimited).WithHint("wait, or teamctl usage resume " + row.Spec.Agent)
-		case !q.Budgets.Resume:
-			return team.Errorf(team.CodeLimit, "%s had reached a usage limit until %s", row.Spec.Agent, until.Local().Format("Mon 15:04")).
-				WithReason(team.ReasonProviderLimited).WithHint("teamctl usage resume " + row.Spec.Agent)
+			return team.Errorf(team.CodeLimit, "%s has reached a usage limit until %s", key, until.Local().Format("Mon 15:04")).
+				WithReason(team.ReasonProviderLimited).WithHint("wait, or teamctl usage resume " + key)
+		case !q.Budgets.Resume && key == row.Spec.Agent:
+			return team.Errorf(team.CodeLimit, "%s had reached a usage limit until %s", key, until.Local().Format("Mon 15:04")).
+				WithReason(team.ReasonProviderLimited).WithHint("teamctl usage resume " + key)
 		}
 	}
 	used, counted := q.Used(row.SessionKey)

@@ -16,7 +16,7 @@ const (
 // OnLimit is one of them.
 type OnLimit string
 
-// budget reads {tokens: 2M, cost: 12.50}.
+// budget reads {tokens: 2M, cost: 12.50, turns: 100}.
 func (r *reader) budget(into *team.Budget) func(ast.Node) {
 	one := func(what string, set func(text string) error) func(ast.Node) {
 		return func(n ast.Node) {
@@ -36,13 +36,18 @@ func (r *reader) budget(into *team.Budget) func(ast.Node) {
 	return func(n ast.Node) {
 		r.mapping(n, "budget", []field{
 			{"tokens", one("tokens", func(text string) error {
-				b, err := team.ParseBudget(text, "")
+				b, err := team.ParseBudget(text, "", "")
 				into.Tokens = b.Tokens
 				return err
 			})},
 			{"cost", one("cost", func(text string) error {
-				b, err := team.ParseBudget("", text)
+				b, err := team.ParseBudget("", text, "")
 				into.CostUSD = b.CostUSD
+				return err
+			})},
+			{"turns", one("turns", func(text string) error {
+				b, err := team.ParseBudget("", "", text)
+				into.Turns = b.Turns
 				return err
 			})},
 		})
@@ -66,6 +71,7 @@ func budgetSchema() *jsonschema.Schema {
 		Description: "the most that may be used of a model: told at 80 %, held at 100 %",
 		Properties: map[string]*jsonschema.Schema{
 			"tokens": {Types: []string{"string", "integer"}, Description: "input and output without what came from a cache: 500000, 500k, 2M"},
+			"turns":  {Types: []string{"string", "integer"}, Description: "ended turns of agents of kind llm"},
 			"cost":   {Types: []string{"string", "number"}, Description: "US dollars, as the CLI counts them"},
 		},
 		AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}},

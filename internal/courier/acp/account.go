@@ -21,7 +21,7 @@ type account struct {
 }
 
 // Blocked is agent.Quota.
-func (q *account) Blocked(ctx context.Context) (why, err error) {
+func (q *account) Blocked(ctx context.Context, _ string) (why, err error) {
 	return quota.Blocked(ctx, q.Team.Ledger, q.Caller.Session)
 }
 

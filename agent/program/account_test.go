@@ -1,0 +1,124 @@
+package program
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor/quota"
+	"github.com/teamctl/teamctl/team"
+)
+
+// blocked is why a session of the program is not asked now; "" for nothing.
+func (r *rig) blocked(p *Program) string {
+	r.Helper()
+	why, err := account{p}.Blocked(r.Context(), r.session.Key)
+	if err != nil {
+		r.Fatal(err)
+	}
+	if why == nil {
+		return ""
+	}
+	return why.Error()
+}
+
+// TestLimitOfAProvider: a limit holds for all who ask its provider and for nobody else;
+// when its time has come one tries, and its answer ends the limit for all.
+func TestLimitOfAProvider(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	ann, bob, other := r.life(t.TempDir()), r.life(t.TempDir()), r.life(t.TempDir())
+	ann.asksAt(r.session.Key, "anthropic")
+	bob.asksAt(r.session.Key, "anthropic")
+	other.asksAt(r.session.Key, "openai")
+	reached := func(until time.Time) {
+		t.Helper()
+		if err := (account{ann}).Reached(t.Context(), time.Now(), &team.LimitReached{Until: until, Words: "enough", Provider: "anthropic"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	reached(time.Now().Add(time.Hour))
+	for p, want := range map[*Program]string{ann: "llm:anthropic has reached a usage limit", bob: "llm:anthropic has reached a usage limit", other: ""} {
+		if got := r.blocked(p); (want == "") != (got == "") || !strings.Contains(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	if err := quota.End(t.Context(), r.led, "llm:anthropic", nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.blocked(bob); got != "" {
+		t.Errorf("after its end: %s", got)
+	}
+	reached(time.Now().Add(-time.Second))
+	if got := r.blocked(ann); got != "" {
+		t.Errorf("nobody tries when its time has come: %s", got)
+	}
+	if got := r.blocked(bob); !strings.Contains(got, "usage limit") {
+		t.Errorf("two try at once: %q", got)
+	}
+	ann.answered(t.Context(), "anthropic")
+	for _, p := range []*Program{ann, bob} {
+		if got := r.blocked(p); got != "" {
+			t.Errorf("after an answer: %s", got)
+		}
+	}
+}
+
+// TestBudgetsAreTold: at 80 % and at 100 % of a budget people are told, once each, whoever
+// looks; a budget that is raised is another one. A budget in turns counts those that have
+// ended: the one that would be too much waits.
+func TestBudgetsAreTold(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	p := r.life(t.TempDir())
+	set := func(turns int64) {
+		t.Helper()
+		b := team.Budgets{Members: map[string]team.Budget{"dev": {Turns: turns}}, Team: team.Budget{Turns: 100}}
+		if err := r.led.Set(t.Context(), quota.SettingBudgets, b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	told := func() string {
+		t.Helper()
+		events, err := r.led.Events(context.WithoutCancel(t.Context()), 0, 0, ledger.EventFilter{What: "usage."})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out []string
+		for _, e := range events {
+			var d struct{ Share float64 }
+			if err := json.Unmarshal(e.Data, &d); err != nil || d.Share < 0.8 {
+				t.Errorf("%+v, %v", e, err)
+			}
+			out = append(out, e.What+" "+e.ID)
+		}
+		return strings.Join(out, ",")
+	}
+	set(5)
+	warned, up := team.EventUsageBudgetWarned+" dev", team.EventUsageBudgetUsedUp+" dev"
+	for i, want := range []string{"", "", "", warned, warned + "," + up} {
+		if got := r.blocked(p); got != "" {
+			t.Fatalf("turn %d is held: %s", i+1, got)
+		}
+		r.turn("todo", `{"items":[]}`, `{}`)
+		for range 2 {
+			(account{p}).Used(t.Context(), team.Usage{})
+		}
+		if got := told(); got != want {
+			t.Errorf("after turn %d: %s, want %s", i+1, got, want)
+		}
+	}
+	if got := r.blocked(p); !strings.Contains(got, "the budget of dev is used up") {
+		t.Errorf("%q", got)
+	}
+	set(6)
+	if got := r.blocked(p); got != "" {
+		t.Errorf("raised, and still %s", got)
+	}
+	if got := told(); got != warned+","+up+","+warned {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,345 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/teamctl/teamctl/agent/llm"
+	"github.com/teamctl/teamctl/agent/model"
+	"github.com/teamctl/teamctl/agent/model/messages"
+	"github.com/teamctl/teamctl/agent/model/openai"
+	"github.com/teamctl/teamctl/agent/model/wire"
+	"github.com/teamctl/teamctl/internal/fakemodel"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// vendors are the protocols.
+var vendors = []string{"messages", "chat", "responses"}
+
+// at has the agent ask a server by a protocol.
+func (s *served) at(url, protocol string, idle time.Duration) {
+	e := wire.Endpoint{Name: protocol, BaseURL: url, Idle: idle}
+	switch protocol {
+	case "messages":
+		s.model = messages.New(e)
+	case "chat":
+		e.BaseURL += "/v1"
+		s.model = &openai.Chat{Endpoint: e, OpenAI: true}
+	case "responses":
+		e.BaseURL += "/v1"
+		s.model = &openai.Responses{Endpoint: e}
+	}
+	s.ref = model.Ref{Provider: protocol, Model: "m"}
+}
+
+// strictServer refuses what vendors refuse, and the test fails if it had to.
+func strictServer(t *testing.T) *fakemodel.Server {
+	t.Helper()
+	v, err := fakemodel.Start("", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.Strict()
+	t.Cleanup(func() {
+		if why := v.Refused(); len(why) > 0 {
+			t.Errorf("refused %d times: %s", len(why), why[0])
+		}
+		_ = v.Close()
+	})
+	return v
+}
+
+// TestFaultsLeaveNoTrace: whatever goes wrong with one answer of a turn, at whatever event,
+// the turn ends in the same transcript as without it, each call was made once, and no
+// request is one that a vendor refuses.
+func TestFaultsLeaveNoTrace(t *testing.T) {
+	t.Parallel()
+	every := 1
+	if testing.Short() {
+		every = 7
+	}
+	for _, protocol := range vendors {
+		for _, how := range []fakemodel.How{fakemodel.Reset, fakemodel.End, fakemodel.Stall, fakemodel.Failing, fakemodel.Malformed} {
+			t.Run(protocol+"/"+string(how), func(t *testing.T) {
+				t.Parallel()
+				v := strictServer(t)
+				var ran atomic.Int64
+				s := newServed(t, echo("work", false, func(context.Context, string) string { ran.Add(1); return "worked < & >" }), echo("look", true, func(context.Context, string) string { return "seen" }))
+				s.at(v.URL, protocol, 100*time.Millisecond)
+				var request, at, seen atomic.Int64
+				hit := atomic.Bool{}
+				v.Break(func(fakemodel.Request) *fakemodel.Fault {
+					if seen.Add(1) != request.Load() {
+						return nil
+					}
+					hit.Store(true)
+					return &fakemodel.Fault{How: how, After: int(at.Load()), Bytes: 9 * int(at.Load()%6)}
+				})
+				s.start(ServeIn{First: "you are dev"})
+				turn := func(n int) (shape string) {
+					t.Helper()
+					before := len(s.transcript())
+					end := fmt.Sprintf("done %d", n)
+					s.tell("@@call look {}\n@@call work {\"n\":1}\n@@say " + end)
+					s.said(end)
+					for _, e := range s.transcript()[before:] {
+						shape += string(e.Kind) + " " + strings.ReplaceAll(e.Content, end, "done") + "\n"
+					}
+					_, shape, _ = strings.Cut(shape, "</teammate-message>")
+					return shape
+				}
+				n := 1
+				want := turn(n)
+				for answer := int64(1); answer <= 3; answer++ {
+					for event := int64(0); ; event += int64(every) {
+						hit.Store(false)
+						seen.Store(0)
+						at.Store(event)
+						request.Store(answer)
+						n++
+						if got := turn(n); got != want {
+							t.Fatalf("answer %d, event %d: another transcript\n%s\nwant\n%s", answer, event, got, want)
+						}
+						// Behind the last event nothing can go wrong any more: no request was repeated.
+						if !hit.Load() || seen.Load() == 3 {
+							break
+						}
+					}
+				}
+				if ran.Load() != int64(n) {
+					t.Errorf("%d calls in %d turns", ran.Load(), n)
+				}
+			})
+		}
+	}
+}
+
+// fits is a model whose context has so many bytes: it refuses what is longer, as vendors do.
+type fits struct {
+	recorded
+	bytes   int
+	summary func(r model.Request) string
+	sums    atomic.Int64
+	refuses atomic.Bool // everything, from now on
+}
+
+func (f *fits) Stream(ctx context.Context, r model.Request, on func(model.Delta)) (model.Answer, error) {
+	n := 0
+	for _, m := range r.Messages {
+		for _, p := range m.Parts {
+			n += len(p.Text)
+			if p.Result != nil {
+				n += len(p.Result.Text)
+			}
+		}
+	}
+	if len(r.Tools) == 0 {
+		f.sums.Add(1)
+		return model.Answer{Stop: model.StopEnd, Message: model.Message{Role: model.RoleAssistant, Parts: []model.Part{{Text: f.summary(r)}}}}, nil
+	}
+	if n > f.bytes || f.refuses.Load() {
+		return model.Answer{}, &model.Error{Kind: model.TooLong, Provider: "p", Text: "prompt is too long"}
+	}
+	return f.recorded.Stream(ctx, r, on)
+}
+
+// chain is a tool whose result says which call comes next, n times, each result long.
+func chain(n, bytes int) llm.Tool {
+	return echo("work", false, func(_ context.Context, input string) string {
+		var in struct{ N int }
+		_ = json.Unmarshal([]byte(input), &in)
+		next := fmt.Sprintf(`@@call work {"n":%d}`, in.N+1)
+		if in.N == n {
+			next = "@@say the chain is done"
+		}
+		return next + "\n" + strings.Repeat(fmt.Sprintf("result %d ", in.N), bytes/10)
+	})
+}
+
+// TestCompactionGoesOn: a turn whose conversation does not fit is compacted and goes on:
+// older results are shortened, no call is parted from its result, the task and the newest
+// entries stay word for word, the todo list comes again, and the ledger keeps everything.
+func TestCompactionGoesOn(t *testing.T) {
+	t.Parallel()
+	f := &fits{bytes: 150_000, summary: func(model.Request) string { return "# Goal\nthe chain" }}
+	s := newServed(t, chain(12, 30_000))
+	s.model = f
+	s.start(ServeIn{First: "you are dev"})
+	s.tell("keep the name kumquat\n@@call work {\"n\":1}")
+	s.said("the chain is done")
+	entries := s.transcript()
+	var compactions, results int
+	for _, e := range entries {
+		switch e.Kind {
+		case ledger.EntryCompaction:
+			compactions++
+		case ledger.EntryToolResult:
+			if results++; len(e.Content) < 20_000 {
+				t.Errorf("entry %d has %d bytes: the ledger forgets", e.Seq, len(e.Content))
+			}
+		}
+	}
+	if compactions == 0 || results != 12 {
+		t.Errorf("%d compactions, %d results", compactions, results)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i, r := range f.asked {
+		paired(t, r)
+		if text := flat(t, r); !strings.Contains(text, "kumquat") || !strings.Contains(text, "you are dev") {
+			t.Errorf("request %d has lost the task:\n%.500s", i, text)
+		}
+		last := r.Messages[len(r.Messages)-1]
+		if p := last.Parts[len(last.Parts)-1]; p.Result != nil && len(p.Result.Text) < 20_000 {
+			t.Errorf("request %d: the newest result is cut to %d bytes", i, len(p.Result.Text))
+		}
+	}
+}
+
+// paired checks that each call has its result right after its answer.
+func paired(t *testing.T, r model.Request) {
+	t.Helper()
+	var open []string
+	for i, m := range r.Messages {
+		for _, p := range m.Parts {
+			switch {
+			case p.Call != nil:
+				open = append(open, p.Call.ID)
+			case p.Result != nil:
+				if len(open) == 0 || open[0] != p.Result.CallID {
+					t.Errorf("message %d: a result of %s, open are %v", i, p.Result.CallID, open)
+					return
+				}
+				open = open[1:]
+			}
+		}
+		if m.Role == model.RoleUser && len(open) > 0 {
+			t.Errorf("message %d: calls %v have no result", i, open)
+			return
+		}
+	}
+}
+
+// TestCompactionByVendors: the same on each protocol, with a server that refuses what
+// vendors refuse.
+func TestCompactionByVendors(t *testing.T) {
+	t.Parallel()
+	for _, protocol := range vendors {
+		t.Run(protocol, func(t *testing.T) {
+			t.Parallel()
+			v := strictServer(t)
+			v.Break(func(r fakemodel.Request) *fakemodel.Fault {
+				if !r.Side && len(r.Body) > 150_000 {
+					return &fakemodel.Fault{Status: 400, Text: "prompt is too long: 210000 tokens > 200000 maximum"}
+				}
+				return nil
+			})
+			s := newServed(t, chain(10, 30_000))
+			s.at(v.URL, protocol, 0)
+			s.start(ServeIn{First: "you are dev"})
+			s.tell("keep the name kumquat\n@@call work {\"n\":1}")
+			s.said("the chain is done")
+			if !strings.Contains(s.dump(), string(ledger.EntryCompaction)) {
+				t.Error("nothing was compacted")
+			}
+		})
+	}
+}
+
+// TestCompactionLoopEnds: a conversation that no compaction makes short enough ends its
+// turn with the reason after two of them, and a summary that is no shorter after a second,
+// harder try; the lead is told, and the next turn is answered.
+func TestCompactionLoopEnds(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		summary, task string
+		refuses       bool
+		sums          int64 // at most
+		why           string
+	}{
+		"refused for ever": {"# Goal\nshort", "@@call work {\"n\":1}", true, 4, "compacted 2 times without a successful tool result"},
+		"no shorter":       {strings.Repeat("as long as before ", 20_000), strings.Repeat("a very long task ", 5_000) + "\n@@call work {\"n\":1}", false, 2, "cannot be compacted"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := &fits{bytes: 100_000, summary: func(model.Request) string { return c.summary }}
+			if c.refuses {
+				f.bytes = 1 << 20
+			}
+			next := chain(7, 30_000)
+			s := newServed(t, echo("work", false, func(ctx context.Context, input string) string {
+				if strings.Contains(input, "6") {
+					f.refuses.Store(c.refuses)
+				}
+				r, _ := next.Run(ctx, llm.Call{Call: model.Call{Input: json.RawMessage(input)}})
+				return r.Text
+			}))
+			s.model = f
+			s.start(ServeIn{First: "you are dev"})
+			s.tell(c.task)
+			failed := func() (why string) {
+				for _, j := range s.turns() {
+					if j.State == team.TurnFailed {
+						why = j.Reason
+					}
+				}
+				return why
+			}
+			s.until("the turn to fail", func() bool { return failed() != "" })
+			if !strings.Contains(failed(), c.why) {
+				t.Errorf("it failed for %q, want %q", failed(), c.why)
+			}
+			if n := f.sums.Load(); n > c.sums {
+				t.Errorf("%d summaries were paid for", n)
+			}
+			s.until("the lead to be told", func() bool {
+				for _, m := range s.messages("dev", team.KindError) {
+					if strings.Contains(m.Text, c.why) {
+						return true
+					}
+				}
+				return false
+			})
+		})
+	}
+}
+
+// TestCompactAsked: a person's word compacts a conversation at rest, and what they want to
+// keep is asked of the summary.
+func TestCompactAsked(t *testing.T) {
+	t.Parallel()
+	var asked sync.Map
+	f := &fits{bytes: 1 << 20, summary: func(r model.Request) string {
+		m := r.Messages[len(r.Messages)-1]
+		asked.Store("text", m.Parts[len(m.Parts)-1].Text)
+		return "# Goal\nnothing"
+	}}
+	s := newServed(t, chain(4, 30_000))
+	s.model = f
+	s.start(ServeIn{First: "you are dev"})
+	s.tell("@@call work {\"n\":1}")
+	s.said("the chain is done")
+	if _, err := s.led.TakeIn(t.Context(), ledger.TakeIn{Session: s.m.SessionKey, Inputs: []ledger.Input{{NewEntry: ledger.NewEntry{
+		Kind: ledger.EntryEvent, Content: "the name kumquat", Meta: json.RawMessage(`{"compact":true}`),
+	}}}}); err != nil {
+		t.Fatal(err)
+	}
+	s.tell("@@say after it")
+	s.said("after it")
+	text, _ := asked.Load("text")
+	if !strings.HasSuffix(fmt.Sprint(text), "Keep in any case: the name kumquat") {
+		t.Errorf("the summary was asked for with %v", text)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if last := flat(t, f.asked[len(f.asked)-1]); !strings.Contains(last, "# Goal") || len(last) > 100_000 {
+		t.Errorf("%.600s", last)
+	}
+}
