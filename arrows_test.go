@@ -327,6 +327,7 @@ var testRooms = map[string][]string{
 	"internal/hooks":            {"internal/proc"},   // to see that nothing is left of a command
 	"internal/courier":          {"internal/courier/couriertest", "internal/openpty"},
 	"internal/tui":              {"internal/openpty"},
+	"internal/view/page":        {"team"}, // the states of a sample
 	"internal/courier/codex":    {"internal/fakecli", "internal/courier/couriertest", leaf},
 	"internal/courier/opencode": {"internal/fakecli", "internal/courier/couriertest"},
 	"internal/courier/acp":      {"internal/fakecli", "internal/courier/couriertest"},

@@ -29,6 +29,7 @@ type shape struct {
 	reads  bool   // changes nothing
 	watch  bool   // supports --watch
 	stream bool   // always writes one element per line
+	file   bool   // -o may name a file for what it writes
 	note   string // a sentence on what the golden file does not show
 }
 
@@ -63,6 +64,10 @@ var shapes = map[string]shape{
 	"timeline": {
 		list: "lanes", name: "member", reads: true, watch: true,
 		note: "Of each lane `spans` (`state` is `working`, `waiting` for a person, `limited`, `idle`, `down` or `unknown`) with `why`, `tasks` are attempts with their `end` (`completed`, `failed`, `released`, `sent back`, none while it is held), and `totals` seconds in each state. `historyFrom` is the oldest event that is left.",
+	},
+	"report": {
+		reads: true, file: true,
+		note: "All that the report says, masked: `timeline` and `graph` as of these commands; a `took` is nanoseconds, and so are `durations`; `cut` is what was left out. With `-o FILE` only `file` and `bytes`.",
 	},
 	"board": {reads: true, note: "`stalledSince` of a member as in `ps`, as a time."},
 	"wait": {
@@ -262,6 +267,9 @@ func (o *output) setFormat(cmd *cobra.Command, s shape) error {
 	o.shape = s
 	if cmd.Flags().Changed("json") && o.json && o.format != formatText && o.format != formatJSON && o.format != formatJSONL {
 		return usage(cmd, "--json and -o %s do not go together", o.format)
+	}
+	if known := []format{formatText, formatWide, formatJSON, formatJSONL, formatName}; s.file && !slices.Contains(known, o.format) {
+		o.file, o.format = string(o.format), formatText
 	}
 	switch o.format {
 	case formatText, formatWide:

@@ -78,7 +78,7 @@ var (
 
 // anyNumber are numbers that say something about this run only.
 var anyNumber = map[string]float64{
-	"pid": 4242, "supervisorPid": 4242, "took": 1000000, "diskBytes": 4096, "StartTicks": 1, "startTicks": 1, "lastEventSeq": 99, "seq": 7, "attached": 1, "seconds": 1.5,
+	"pid": 4242, "supervisorPid": 4242, "took": 1000000, "diskBytes": 4096, "StartTicks": 1, "startTicks": 1, "lastEventSeq": 99, "seq": 7, "attached": 1, "seconds": 1.5, "perHour": 1.5, "median": 1, "p90": 1, "longest": 1,
 }
 
 // anyText are texts that say something about this machine only, by command.
@@ -118,6 +118,9 @@ func (n normal) value(key string, v any) any {
 		}
 		return v
 	case []any:
+		if key == "queue" && len(v) > 1 { // a point for every second of this run
+			v = v[:1]
+		}
 		if firstOnly[n.key] && len(v) > 1 {
 			v = v[:1]
 		}

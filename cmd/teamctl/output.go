@@ -24,6 +24,7 @@ type output struct {
 	format format    // of the result
 	shape  shape     // what the command writes
 	style  tui.Style // of stdout
+	file   string    // given by -o, where the command takes one
 	warn   tui.Style // of stderr
 	screen *os.File  // stdout if it is a terminal, else nil
 	failed error     // the first failed write to stdout

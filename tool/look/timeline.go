@@ -33,8 +33,23 @@ func RunWindow(ctx context.Context, t *tool.Team, id int64, now time.Time) (Wind
 }
 
 // Timeline reads what members did in a window.
-func Timeline(ctx context.Context, t *tool.Team, w Window) (view.Timeline, error) {
-	in := view.TimelineIn{Team: t.Layout.Key, Run: w.Run, From: w.From, To: w.To, Subjects: map[string]string{}}
+func Timeline(ctx context.Context, t *tool.Team, w Window) (l view.Timeline, err error) {
+	var since time.Time
+	if !w.Closed {
+		members, err := t.Ledger.Members(ctx, false)
+		if err != nil {
+			return l, err
+		}
+		if since, err = down(ctx, t, members); err != nil {
+			return l, err
+		}
+	}
+	return timeline(ctx, t, w, since)
+}
+
+// timeline reads it from the ledger alone. Since down nobody stands behind what that says.
+func timeline(ctx context.Context, t *tool.Team, w Window, down time.Time) (view.Timeline, error) {
+	in := view.TimelineIn{Team: t.Layout.Key, Run: w.Run, From: w.From, To: w.To, Subjects: map[string]string{}, Down: down}
 	members, err := t.Ledger.Members(ctx, false)
 	if err != nil {
 		return view.Timeline{}, err
@@ -60,11 +75,6 @@ func Timeline(ctx context.Context, t *tool.Team, w Window) (view.Timeline, error
 	}
 	for _, x := range tasks {
 		in.Subjects[x.ID] = x.Subject
-	}
-	if !w.Closed {
-		if in.Down, err = down(ctx, t, members); err != nil {
-			return view.Timeline{}, err
-		}
 	}
 	return view.NewTimeline(in), nil
 }

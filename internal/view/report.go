@@ -1,0 +1,252 @@
+package view
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// Report is one part of a team's history to hand on: what came of it, what still needs a
+// person, and how it went. It is made from the ledger alone, but for Diffs.
+type Report struct {
+	Team      string    `json:"team"`
+	Repo      string    `json:"repo,omitempty"`
+	Run       int64     `json:"run,omitempty"`
+	RunName   string    `json:"runName,omitempty"`
+	Open      bool      `json:"open"` // the run goes on
+	Counts    Counts    `json:"counts"`
+	Needs     []Need    `json:"needs"`
+	Timeline  Timeline  `json:"timeline"`
+	Graph     *Graph    `json:"graph,omitempty"`
+	NoGraph   string    `json:"noGraph,omitempty"` // why there is none
+	Durations Durations `json:"durations"`
+	Queue     []Depth   `json:"queue"`
+
+	Members   []ReportMember   `json:"members"`
+	Tasks     []ReportTask     `json:"tasks"`
+	Usage     []UsagePoint     `json:"usage"` // over time
+	Approvals []ReportApproval `json:"approvals"`
+	Merges    []Merge          `json:"merges"`
+	Diffs     []ReportDiff     `json:"diffs"`
+	Messages  []Tally          `json:"messages"` // by sender
+	Delivered []Tally          `json:"delivered"`
+	Deeds     []Event          `json:"deeds"`
+	Cut       []string         `json:"cut"` // what was left out, in words
+}
+
+// ReportMember is a member's part of it.
+type ReportMember struct {
+	Name     string   `json:"name"`
+	Agent    string   `json:"agent,omitempty"`
+	Restarts int      `json:"restarts"`
+	Ends     []string `json:"ends,omitempty"` // why its processes ended
+	Spent    Spent    `json:"spent"`
+}
+
+// ReportTask is a task with what its last attempt left.
+type ReportTask struct {
+	Task
+	DependsOn []string `json:"dependsOn"`
+	Log       string   `json:"log,omitempty"`     // last lines of one that failed
+	Summary   string   `json:"summary,omitempty"` // as its owner put it
+	Spent     Spent    `json:"spent"`
+}
+
+// ReportApproval is a request with its answer.
+type ReportApproval struct {
+	ID       int64         `json:"id"`
+	Kind     string        `json:"kind"`
+	State    string        `json:"state"`
+	Member   string        `json:"member"`
+	Subject  string        `json:"subject"`
+	By       string        `json:"by,omitempty"`
+	Feedback string        `json:"feedback,omitempty"`
+	Asked    time.Time     `json:"asked"`
+	Took     time.Duration `json:"took"` // until the answer, or until the end of the report
+}
+
+// ReportDiff is what a member has changed.
+type ReportDiff struct {
+	Member string   `json:"member"`
+	Base   string   `json:"base,omitempty"`
+	Text   string   `json:"text"`
+	New    []string `json:"new,omitempty"` // files that git does not know
+}
+
+// Tally counts something that has a name.
+type Tally struct {
+	Name string `json:"name"`
+	N    int    `json:"n"`
+}
+
+// Durations are those of the tasks that ended.
+type Durations struct {
+	Ended   int           `json:"ended"`
+	Median  time.Duration `json:"median"`
+	P90     time.Duration `json:"p90"`
+	Longest time.Duration `json:"longest"`
+	PerHour float64       `json:"perHour"` // completed tasks
+}
+
+// Depth is how many tasks were open and done at a time.
+type Depth struct {
+	At   time.Time `json:"at"`
+	Open int       `json:"open"`
+	Done int       `json:"done"`
+}
+
+// UsagePoint is what a member had used when a turn or a task ended: running totals.
+type UsagePoint struct {
+	At     time.Time `json:"at"`
+	Member string    `json:"member"`
+	Task   string    `json:"task,omitempty"`
+	Spent  Spent     `json:"spent"`
+}
+
+// depths is how many steps a queue over time has.
+const depths = 60
+
+// DurationsOf sums up the tasks that ended in a window.
+func DurationsOf(tasks []Task, from, to time.Time) (d Durations) {
+	var took []time.Duration
+	done := 0
+	for _, t := range tasks {
+		if !t.Finished() || t.Ended.Before(from) || t.Ended.After(to) {
+			continue
+		}
+		took = append(took, t.Took(to))
+		if t.Status == team.TaskCompleted {
+			done++
+		}
+	}
+	if len(took) == 0 {
+		return d
+	}
+	slices.Sort(took)
+	d = Durations{Ended: len(took), Median: took[len(took)/2], P90: took[(len(took)*9)/10], Longest: took[len(took)-1]}
+	if hours := to.Sub(from).Hours(); hours > 0 {
+		d.PerHour = float64(done) / hours
+	}
+	return d
+}
+
+// DepthsOf returns how many tasks were open and done over a window, from its facts.
+func DepthsOf(facts []Fact, from, to time.Time) []Depth {
+	out := []Depth{}
+	state := map[string]string{} // of tasks: "", "done", and absent
+	done := 0
+	whole := to.Sub(from)
+	if whole <= 0 {
+		return out
+	}
+	point := func() {
+		out = append(out, Depth{from.Add(whole * time.Duration(len(out)) / depths), len(state) - done, done})
+	}
+	due := func(at time.Time) bool { // a point before at
+		return len(out) <= depths && from.Add(whole*time.Duration(len(out))/depths).Before(at)
+	}
+	for _, f := range facts {
+		for due(f.At) {
+			point()
+		}
+		if f.At.After(to) {
+			break
+		}
+		was := state[f.ID]
+		switch f.What {
+		case team.EventTaskCreated, team.EventTaskImported, team.EventTaskRetried:
+			if was == "done" {
+				done--
+			}
+			state[f.ID] = "open"
+		case team.EventTaskCompleted, team.EventTaskFailed:
+			if was != "done" {
+				done++
+			}
+			state[f.ID] = "done"
+		case team.EventTaskDeleted:
+			if was == "done" {
+				done--
+			}
+			delete(state, f.ID)
+		}
+	}
+	for len(out) <= depths {
+		point()
+	}
+	return out
+}
+
+// Apart returns what was used between the totals before and those after. Totals that fall
+// are those of another conversation.
+func Apart(before, after Spent) Spent {
+	if !before.Known {
+		return after
+	}
+	d := after
+	d.Tokens, d.Cost, d.CostKnown = after.Tokens-before.Tokens, after.Cost-before.Cost, after.CostKnown && before.CostKnown
+	if d.Tokens < 0 || d.Cost < 0 {
+		return after
+	}
+	return d
+}
+
+// UsageIn returns what each member and each task used in a window, from all points of
+// history, in order. A task gets what its member used since the end before.
+func UsageIn(points []UsagePoint, from, to time.Time) (members, tasks map[string]Spent) {
+	members, tasks = map[string]Spent{}, map[string]Spent{}
+	last := map[string]Spent{}
+	add := func(to map[string]Spent, name string, d Spent) {
+		was := to[name]
+		costKnown := d.CostKnown && (was.CostKnown || !was.Known)
+		to[name] = Spent{Name: name, Known: true, Tokens: was.Tokens + d.Tokens, Cost: was.Cost + d.Cost, CostKnown: costKnown}
+	}
+	for _, p := range points {
+		d := Apart(last[p.Member], p.Spent)
+		last[p.Member] = p.Spent
+		if p.At.Before(from) || p.At.After(to) {
+			continue
+		}
+		add(members, p.Member, d)
+		if p.Task != "" {
+			add(tasks, p.Task, d)
+		}
+	}
+	return members, tasks
+}
+
+// Money is what something has cost, "-" where nobody has told.
+func (s Spent) Money() string {
+	if !s.CostKnown && s.Cost == 0 {
+		return "-"
+	}
+	sign := ""
+	if !s.CostKnown {
+		sign = ">"
+	}
+	return sign + "$" + decimals(s.Cost)
+}
+
+// Amount is how many tokens something has used, "-" where nobody has told.
+func (s Spent) Amount() string {
+	if !s.Known {
+		return "-"
+	}
+	return thousands(s.Tokens)
+}
+
+// Tallies counts names, the most frequent first.
+func Tallies(names []string) []Tally {
+	count := map[string]int{}
+	for _, n := range names {
+		count[n]++
+	}
+	out := []Tally{}
+	for n, c := range count {
+		out = append(out, Tally{n, c})
+	}
+	slices.SortFunc(out, func(a, b Tally) int { return cmp.Or(cmp.Compare(b.N, a.N), cmp.Compare(a.Name, b.Name)) })
+	return out
+}
