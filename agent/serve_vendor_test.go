@@ -184,6 +184,7 @@ func TestCompactionGoesOn(t *testing.T) {
 			if results++; len(e.Content) < 20_000 {
 				t.Errorf("entry %d has %d bytes: the ledger forgets", e.Seq, len(e.Content))
 			}
+		default:
 		}
 	}
 	if compactions == 0 || results != 12 {

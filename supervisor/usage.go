@@ -2,7 +2,6 @@ package supervisor
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -182,19 +181,6 @@ func (s *Supervisor) breakTurn(m *member) {
 		}
 		return nil
 	})
-}
-
-// event writes one to the ledger.
-func (s *Supervisor) event(what, id string, v any) {
-	ctx, cancel := s.write()
-	defer cancel()
-	data, err := json.Marshal(v)
-	if err == nil {
-		_, err = s.cfg.Ledger.Event(ctx, ledger.Event{What: what, ID: id, Data: data})
-	}
-	if err != nil {
-		s.log.Warn("log an event", "what", what, "err", err)
-	}
 }
 
 // shown is a share as people read it.

@@ -48,7 +48,7 @@ func (m Member) Names() []string {
 // Entry returns the entry as JSON with the keys of the file, without its count and its
 // budget: a member of it is started anew when this changes.
 func (m Member) Entry() (json.RawMessage, error) {
-	m.Count, m.Budget = 0, team.Budget{}
+	m.Count = 0
 	entry := map[string]json.RawMessage{}
 	v := reflect.ValueOf(m.Spawn)
 	for _, f := range team.DoorFields(v.Type(), "yaml") {
