@@ -286,9 +286,13 @@ var rooms = map[string]room{
 		why: "fills what screens show from the ledger and from what stands behind it, and changes nothing",
 	},
 	"internal/tui": {
-		may:  []string{"team", leaf, "internal/view"},
-		libs: []string{"github.com/muesli/cancelreader", xterm}, never: append([]string{"net"}, noExec...),
-		why: "screens read through an interface that they declare: they can neither lose nor change anything",
+		may:  []string{"team", leaf, "internal/view", "internal/tui/term"},
+		libs: []string{"github.com/charmbracelet/x"}, never: append([]string{"net"}, noExec...),
+		why: "screens read and act through interfaces that package view declares: they can neither lose nor change anything by themselves",
+	},
+	"internal/tui/term": {
+		libs: []string{"github.com/gdamore/tcell", "github.com/charmbracelet/x", xsys, xterm}, never: append([]string{"net"}, noExec...),
+		why: "the terminal of the full screen: it alone knows the library, and nothing of teams",
 	},
 
 	"cmd": {
@@ -326,7 +330,6 @@ var testRooms = map[string][]string{
 	"internal/fakecli":          {leaf},              // the stand-in for a model's provider
 	"internal/hooks":            {"internal/proc"},   // to see that nothing is left of a command
 	"internal/courier":          {"internal/courier/couriertest", "internal/openpty"},
-	"internal/tui":              {"internal/openpty"},
 	"internal/view/page":        {"team"}, // the states of a sample
 	"internal/courier/codex":    {"internal/fakecli", "internal/courier/couriertest", leaf},
 	"internal/courier/opencode": {"internal/fakecli", "internal/courier/couriertest"},

@@ -51,8 +51,8 @@ its tasks, and has one mailbox per member.
 
 The verbs of every day are short: teamctl spawn is teamctl member spawn, and so on;
 team, member, task and message are nouns with all of theirs. Without a verb, in a
-terminal, teamctl shows where you are, what runs, what waits for you and what to type
-next.
+terminal, teamctl opens the full screen: what waits for you, what runs, and the answer
+to both.
 
 A team is started by hand, verb by verb, or from a file (teamctl up). The supervisor
 behind it starts and exits by itself; nothing is lost when it, a member or this
@@ -79,6 +79,9 @@ func (a *app) root(args []string) *cobra.Command {
 	root.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *asked {
 			return newVersion(a).RunE(cmd, nil)
+		}
+		if a.opensScreen() {
+			return a.screen(cmd.Context(), screenFlags{})
 		}
 		if a.atTerminal() {
 			return a.welcome(cmd.Context())

@@ -26,7 +26,7 @@ func TestLeaveTeamSession(t *testing.T) {
 		return pid, at == "1"
 	}
 	drawn := func() bool {
-		return strings.Contains(tmux("capture-pane", "-p", "-t", "teamctl-f:0.0"), "q quits")
+		return strings.Contains(tmux("capture-pane", "-p", "-t", "teamctl-f:0.0"), "MEMBERS")
 	}
 	visit := func(act func()) {
 		ctx, cancel := context.WithTimeout(t.Context(), patience)

@@ -8,9 +8,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
-
-	"github.com/teamctl/teamctl/internal/control"
 	"github.com/teamctl/teamctl/internal/tui"
 	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/ledger"
@@ -186,15 +183,16 @@ func newBoard(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "board",
 		Short: "Watch members, tasks and events on a full screen",
-		Long: `Watch the team: its members and what they do, its tasks, the newest events. It
-only shows, and it draws only when something changes. q leaves it. Where stdout is
-no terminal it prints the board once.`,
+		Long: `Watch the team: what waits for you, its members and what they do, its tasks, the
+newest events. In a terminal it is teamctl ui --view team. Where stdout is no terminal
+it prints the board once.`,
 		Example: "  teamctl board\n  teamctl board --team demo",
 		Args:    takes(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withTeam(cmd.Context(), func(t *tool.Team, _ tool.Caller) error {
-				return a.board(cmd.Context(), t, pane)
-			})
+			if a.atTerminal() {
+				return a.screen(cmd.Context(), screenFlags{view: "team", pane: pane})
+			}
+			return a.withTeam(cmd.Context(), func(t *tool.Team, _ tool.Caller) error { return a.printBoard(cmd.Context(), t) })
 		},
 	}
 	cmd.Flags().BoolVar(&pane, "pane", false, "run in the team's own tmux session: q detaches, and the board keeps running")
@@ -202,37 +200,17 @@ no terminal it prints the board once.`,
 	return cmd
 }
 
-// boardTasks is how many of the tasks that nobody works on are read for a screen at least:
-// more than most have lines, so that one that grows has something to show.
+// boardTasks is how many of the tasks that nobody works on are read for a line about a team.
 const boardTasks = 100
 
-func (a *app) board(ctx context.Context, t *tool.Team, pane bool) error {
-	in, ok := a.stdin.(*os.File)
-	if a.out.json || a.out.screen == nil || !ok || !term.IsTerminal(int(in.Fd())) {
-		s, _, err := look.Snapshot(ctx, t, 0)
-		if err != nil || a.out.value(s) {
-			return err
-		}
-		a.showBoard(s)
-		return nil
+// printBoard prints the board once.
+func (a *app) printBoard(ctx context.Context, t *tool.Team) error {
+	s, _, err := look.Snapshot(ctx, t, 0)
+	if err != nil || a.out.value(s) {
+		return err
 	}
-	screen := &tui.Screen{In: in, Out: a.out.screen, Color: a.out.style.On}
-	if pane {
-		screen.Leave = detachClient
-	}
-	err := screen.Run(ctx, func(ctx context.Context, each func(view.Snapshot)) error {
-		if a.origin(t.Layout) == control.FromPerson { // the one in the lead's pane is part of the team
-			defer keepAttended(ctx, t)()
-		}
-		return look.Follow(ctx, t, func() int {
-			_, rows := a.out.size()
-			return max(rows, boardTasks)
-		}, each)
-	})
-	if err != nil && errors.Is(err, context.Canceled) {
-		return nil
-	}
-	return err
+	a.showBoard(s)
+	return nil
 }
 
 // showBoard prints the board once.
@@ -241,7 +219,7 @@ func (a *app) showBoard(s view.Snapshot) {
 	if a.out.screen != nil {
 		cols, _ = a.out.size()
 	}
-	for _, l := range tui.Board(s, cols, 0, 0, time.Now(), a.out.style) {
+	for _, l := range tui.Board(s, cols, time.Now(), a.out.style) {
 		a.out.line("%s", l)
 	}
 }

@@ -12,58 +12,25 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Board draws a team into cols x rows cells: head, what waits for a person, roster, tasks,
-// newest events. It returns exactly rows lines, none wider than cols; with rows 0 as many
-// lines as there are. With top > 0 it draws everything and leaves out that many lines
-// above, as far as there are more than fit.
-func Board(s view.Snapshot, cols, rows, top int, now time.Time, style Style) []string {
+// Board draws a team as lines of at most cols cells, to be printed once: head, what waits
+// for a person, roster, tasks, newest events.
+func Board(s view.Snapshot, cols int, now time.Time, style Style) []string {
 	b := board{s: s, cols: max(cols, 1), now: now, style: style}
-	head := b.head()
-	parts := []section{
+	lines := b.head()
+	for _, p := range []section{
 		{title: fmt.Sprintf("%d NEED YOU", len(s.Needs)), rows: b.needs()},
 		{title: "MEMBERS", rows: b.members()},
 		{title: "TASKS", rows: b.tasks()},
-		{title: "EVENTS", rows: b.events(), newest: true},
-	}
-	parts[2].total = max(len(parts[2].rows), s.Count().Total)
-	if rows <= 0 {
-		for i := range parts {
-			parts[i].shown = len(parts[i].rows)
+		{title: "EVENTS", rows: b.events()},
+	} {
+		if len(p.rows) > 0 {
+			lines = append(append(lines, "", " "+style.Dim(p.title)), p.rows...)
 		}
-		return b.cut(b.page(head, parts, 2))
 	}
-	foot := b.foot("")
-	room := rows - 1 // of the foot
-	var lines []string
-	if top > 0 {
-		for i := range parts {
-			parts[i].shown = len(parts[i].rows)
-		}
-		all := b.page(head, parts, 2)
-		top = max(0, min(top, len(all)-room))
-		lines = all[top:min(len(all), top+max(0, room))]
-		foot = b.foot(fmt.Sprintf("lines %d to %d of %d", top+1, top+len(lines), len(all)))
-	} else {
-		overhead := 2 // a blank line and the title
-		if room < 16 {
-			overhead = 1
-		}
-		if room < 7 {
-			overhead = 0
-		}
-		head = head[:min(len(head), max(1, room/4))]
-		fit(parts, room-len(head), overhead)
-		lines = b.page(head, parts, overhead)
+	for i, l := range lines {
+		lines[i] = strings.TrimRight(view.Cut(l, b.cols), " ")
 	}
-	for len(lines) < room {
-		lines = append(lines, "")
-	}
-	return b.cut(append(lines[:max(0, room)], foot))[:rows]
-}
-
-// Lines is how many lines Board draws with rows 0, which bounds its top.
-func Lines(s view.Snapshot, cols int, now time.Time) int {
-	return len(Board(s, cols, 0, 0, now, Style{}))
+	return lines
 }
 
 type board struct {
@@ -75,89 +42,8 @@ type board struct {
 
 // section is a part of the board.
 type section struct {
-	title  string
-	rows   []string
-	total  int  // of what rows are a part of; 0: rows are all
-	newest bool // the last rows are shown and not the first
-	shown  int  // of rows, with a line that tells of the rest
-}
-
-// fit divides room among the sections: each that has rows gets one, the most important
-// first, and then what waits for a person gets what it needs, up to a half, the roster a
-// third, the tasks the rest, and the events up to four; what is left goes the same way
-// round.
-func fit(parts []section, room, overhead int) {
-	give := func(i, atMost int) {
-		n := min(atMost, len(parts[i].rows)-parts[i].shown, room)
-		if n <= 0 {
-			return
-		}
-		if parts[i].shown == 0 {
-			if n = min(n, room-overhead); n <= 0 {
-				return
-			}
-			room -= overhead
-		}
-		parts[i].shown += n
-		room -= n
-	}
-	for i := range parts {
-		give(i, 1)
-	}
-	whole := room
-	for i, most := range []int{whole / 2, whole / 3, whole, 3} {
-		if i == 2 {
-			most = max(0, room-min(3, max(0, len(parts[3].rows)-parts[3].shown)))
-		}
-		give(i, most)
-	}
-	for i := range parts {
-		give(i, room)
-	}
-}
-
-func (b board) page(head []string, parts []section, overhead int) []string {
-	lines := slices.Clone(head)
-	for _, p := range parts {
-		if p.shown == 0 {
-			continue
-		}
-		if overhead > 1 {
-			lines = append(lines, "")
-		}
-		if overhead > 0 {
-			lines = append(lines, " "+b.style.Dim(p.title))
-		}
-		total := max(p.total, len(p.rows))
-		switch {
-		case p.shown >= total:
-			lines = append(lines, p.rows...)
-		case p.newest:
-			lines = append(lines, p.rows[len(p.rows)-p.shown:]...)
-		case p.shown == 1:
-			lines = append(lines, p.rows[0])
-		default:
-			lines = append(lines, p.rows[:p.shown-1]...)
-			lines = append(lines, b.style.Dim(fmt.Sprintf("   … and %d more", total-p.shown+1)))
-		}
-	}
-	return lines
-}
-
-// cut makes every line fit the width.
-func (b board) cut(lines []string) []string {
-	for i, l := range lines {
-		lines[i] = strings.TrimRight(view.Cut(l, b.cols), " ")
-	}
-	return lines
-}
-
-func (b board) foot(where string) string {
-	text := " q quits · j k scroll"
-	if where != "" {
-		text += " · " + where
-	}
-	return b.style.Dim(text)
+	title string
+	rows  []string
 }
 
 func (b board) head() []string {

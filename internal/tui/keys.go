@@ -1,97 +1,88 @@
 package tui
 
 import (
-	"context"
-	"errors"
-	"io"
+	"strings"
 
-	"github.com/muesli/cancelreader"
+	"github.com/teamctl/teamctl/internal/view"
 )
 
-// key is what a person pressed.
-type key int
-
-const (
-	keyQuit key = iota
-	keyEnd      // the end of the input
-	keyDown
-	keyUp
-	keyPageDown
-	keyPageUp
-	keyTop
-	keyBottom
-)
-
-// keys are the sequences that terminals send for each key.
-var keys = map[string]key{
-	"q": keyQuit, "Q": keyQuit, "\x03": keyQuit,
-	"j": keyDown, "\x1b[B": keyDown, "\x1bOB": keyDown,
-	"k": keyUp, "\x1b[A": keyUp, "\x1bOA": keyUp,
-	" ": keyPageDown, "\x04": keyPageDown, "\x1b[6~": keyPageDown,
-	"\x15": keyPageUp, "\x1b[5~": keyPageUp,
-	"g": keyTop, "\x1b[H": keyTop, "\x1b[1~": keyTop,
-	"G": keyBottom, "\x1b[F": keyBottom, "\x1b[4~": keyBottom,
+// command is what a key does that is no action on a thing of the team.
+type command struct {
+	id, title string
+	keys      []string
 }
 
-// scrolled is the first line that is shown after the key, of lines, page of which fit.
-func (k key) scrolled(top, page, lines int) int {
-	switch k {
-	case keyDown:
-		top++
-	case keyUp:
-		top--
-	case keyPageDown:
-		top += page
-	case keyPageUp:
-		top -= page
-	case keyTop:
-		top = 0
-	case keyBottom:
-		top = lines
-	case keyQuit, keyEnd:
-	}
-	return max(0, min(top, lines-page-1))
-}
-
-// readKeys sends what is pressed until the input ends, which is keyEnd. An escape
-// sequence comes in one read; one that is not known is nothing.
-func readKeys(ctx context.Context, in io.Reader, pressed chan<- key) {
-	send := func(k key) bool {
-		select {
-		case pressed <- k:
-			return true
-		case <-ctx.Done():
-			return false
-		}
-	}
-	buf := make([]byte, 64)
-	for {
-		n, err := in.Read(buf)
-		for rest := string(buf[:n]); rest != ""; {
-			k, size, ok := next(rest)
-			if rest = rest[size:]; ok && !send(k) {
-				return
-			}
-		}
-		if err != nil {
-			if !errors.Is(err, cancelreader.ErrCanceled) {
-				send(keyEnd)
-			}
-			return
-		}
+// commands are the keys of the screen. Their names and their keys are what ui.yaml changes.
+func commands() []command {
+	return []command{
+		{"next-need", "go to the next need", []string{"."}},
+		{"previous-need", "go to the previous need", []string{","}},
+		{"open", "go in: the request, the screen, the changes, the text", []string{"enter"}},
+		{"back", "go back", []string{"esc"}},
+		{"menu", "what can be done with the row", []string{"o"}},
+		{"palette", "everything that can be done", []string{":"}},
+		{"filter", "show the rows with these words only", []string{"/"}},
+		{"help", "the keys of this place", []string{"?"}},
+		{"screen", "the member's screen", []string{"s", "z"}},
+		{"changes", "what the member has changed", []string{"d"}},
+		{"turn", "another drawing of the tasks", []string{"v"}},
+		{"copy", "copy the row", []string{"y"}},
+		{"down", "a row down", []string{"j", "down"}},
+		{"up", "a row up", []string{"k", "up"}},
+		{"top", "the first row", []string{"g", "home"}},
+		{"bottom", "the last row", []string{"G", "end"}},
+		{"scroll-down", "half a screen down", []string{"ctrl-d", "pgdn"}},
+		{"scroll-up", "half a screen up", []string{"ctrl-u", "pgup"}},
+		{"next-list", "the next list", []string{"tab", "l", "right"}},
+		{"previous-list", "the list before", []string{"backtab", "h", "left"}},
+		{"view-team", "members and tasks", []string{"1"}},
+		{"view-tasks", "tasks", []string{"2"}},
+		{"view-needs", "what waits for you", []string{"3"}},
+		{"view-mail", "mail", []string{"4"}},
+		{"view-changes", "changes and merges", []string{"5"}},
+		{"view-usage", "tokens and cost", []string{"6"}},
+		{"redraw", "draw the screen anew", []string{"ctrl-l"}},
+		{"suspend", "suspend", []string{"ctrl-z"}},
+		{"quit", "leave", []string{"q", "ctrl-c"}},
 	}
 }
 
-// next is the key at the beginning of what was read, and its length.
-func next(s string) (k key, size int, ok bool) {
-	size = 1
-	if len(s) > 1 && s[0] == '\x1b' {
-		for size = 2; size < len(s) && (size == 2 || s[size-1] < '@' || s[size-1] > '~'); size++ {
-			if s[1] != '[' && s[1] != 'O' {
-				break
+// commandOf is the command of a key, "" where it has none.
+func commandOf(key string) string {
+	for _, c := range commands() {
+		for _, k := range c.keys {
+			if k == key {
+				return c.id
 			}
 		}
 	}
-	k, ok = keys[s[:size]]
-	return k, size, ok
+	return ""
+}
+
+// choices are the actions on the selected row and, for the palette and the help, the
+// commands of the screen.
+func (m *model) choices(all bool) []choice {
+	var out []choice
+	t := m.target()
+	for _, a := range m.actions() {
+		out = append(out, choice{title: a.Title, key: a.Key, line: a.Line(t.Deed(a)), action: a})
+	}
+	if !all {
+		return out
+	}
+	for _, c := range commands() {
+		out = append(out, choice{title: c.title, key: strings.Join(c.keys, " "), command: c.id})
+	}
+	return out
+}
+
+// actionOf is the action of a key on the selected row. One that cannot be taken back has
+// none.
+func (m *model) actionOf(key string) (view.Action, bool) {
+	for _, a := range m.actions() {
+		if a.Key == key {
+			return a, true
+		}
+	}
+	return view.Action{}, false
 }

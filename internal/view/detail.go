@@ -89,15 +89,15 @@ type TaskDetail struct {
 // Message is a message with how far it has come. Those of a conversation stand together,
 // the first at Depth 0.
 type Message struct {
-	ID      string    `json:"id"`
-	Root    string    `json:"root"`
-	Depth   int       `json:"depth"`
-	At      time.Time `json:"at"`
-	Kind    team.Kind `json:"kind"`
-	From    string    `json:"from"`
-	To      string    `json:"to,omitempty"` // "" for a broadcast
-	Text    string    `json:"text"`
-	Receipt []Receipt `json:"receipts"`
+	ID       string    `json:"id"`
+	Root     string    `json:"root"`
+	Depth    int       `json:"depth"`
+	At       time.Time `json:"at"`
+	Kind     team.Kind `json:"kind"`
+	From     string    `json:"from"`
+	To       string    `json:"to,omitempty"` // "" for a broadcast
+	Text     string    `json:"text"`
+	Receipts []Receipt `json:"receipts"`
 }
 
 // Receipt is how far a message has come to one recipient.
@@ -137,9 +137,10 @@ type Limit struct {
 
 // Changes are the files that a member has changed.
 type Changes struct {
-	Member string `json:"member"`
-	Base   string `json:"base"`  // what they are compared with
-	Patch  string `json:"patch"` // unified diff
+	Member    string   `json:"member"`
+	Base      string   `json:"base"`                // what they are compared with
+	Patch     string   `json:"patch"`               // unified diff
+	Untracked []string `json:"untracked,omitempty"` // files that git does not know
 	// Also names the other members that have changed a file.
 	Also map[string][]string `json:"also,omitempty"`
 	Why  string              `json:"why,omitempty"` // there is nothing to compare

@@ -24,10 +24,9 @@ type Team interface {
 
 // Source reads a team.
 type Source interface {
-	// Follow calls each with a snapshot now, and whenever the team, its supervisor or the
-	// interest has changed, from one goroutine, until ctx ends. wake says that interest
-	// answers differently now; it may be nil.
-	Follow(ctx context.Context, interest func() Interest, wake <-chan struct{}, each func(Snapshot)) error
+	// Follow calls each with a snapshot now, and whenever the team or its supervisor has
+	// changed, from one goroutine, until ctx ends. interest is asked before each look.
+	Follow(ctx context.Context, interest func() Interest, each func(Snapshot)) error
 	// Request reads an approval in full, answered or not.
 	Request(ctx context.Context, approval int64) (Request, error)
 	// Member reads what a member has done and left so far. It may take a moment: git is
@@ -37,6 +36,8 @@ type Source interface {
 	Task(ctx context.Context, id string) (TaskDetail, error)
 	// Dependencies returns the ids that each task depends on.
 	Dependencies(ctx context.Context) (map[string][]string, error)
+	// Receipts returns how far a message has come, to each of its recipients.
+	Receipts(ctx context.Context, message string) ([]Receipt, error)
 	// Mail returns the newest conversations, the oldest first.
 	Mail(ctx context.Context) ([]Message, error)
 	// Usage returns what was used by whom.
@@ -54,10 +55,15 @@ type Interest struct {
 
 // Hands changes a team.
 type Hands interface {
-	// Do does what a person has asked for and says in a sentence what came of it. Its
-	// errors are those of the operation, with a hint. What an Action with Terminal needs
-	// the caller's terminal for runs in it.
-	Do(ctx context.Context, d Deed) (said string, err error)
+	// Do does what a person has asked for. Its errors are those of the operation, with a
+	// hint. An Action with Terminal uses the terminal of the process.
+	Do(ctx context.Context, d Deed) (Done, error)
+}
+
+// Done is what came of a Deed.
+type Done struct {
+	Said    string `json:"said"`              // in a sentence
+	Message string `json:"message,omitempty"` // id of the message that was posted
 }
 
 // Deed is one action on one thing, with what the person has typed for it.

@@ -54,6 +54,11 @@ type Member struct {
 	Note     string        `json:"note,omitempty"`     // why it is in this state
 	WaitsFor string        `json:"waitsFor,omitempty"` // where its activity is waiting: "permission 3", "dialog"
 
+	Agent       string    `json:"agent,omitempty"`      // kind of agent
+	ActiveSince time.Time `json:"activeSince,omitzero"` // of its activity
+	CostKnown   bool      `json:"costKnown,omitempty"`
+	Cost        float64   `json:"cost,omitempty"` // in dollars
+
 	Paused bool `json:"paused,omitempty"` // its processes stand still
 	Plan   bool `json:"plan,omitempty"`   // in plan mode: it takes no tasks yet
 
@@ -93,6 +98,7 @@ type Snapshot struct {
 	Tasks   []Task    `json:"tasks"`
 	Members []Member  `json:"members"`
 	Events  []Event   `json:"events"`
+	Spent   Spent     `json:"spent"` // by the whole team
 	// Whole counts the board where Tasks are only those of it that a screen can show.
 	Whole *Counts `json:"-"`
 }

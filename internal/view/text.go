@@ -2,8 +2,10 @@ package view
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/charmbracelet/x/ansi"
 
@@ -84,4 +86,58 @@ func AgeChanges(d time.Duration) time.Duration {
 		unit = time.Hour
 	}
 	return unit - max(0, d)%unit
+}
+
+// Amount is a number for people: 812, 12.4k, 1.2M.
+func Amount(n int64) string {
+	switch {
+	case n < 1000:
+		return strconv.FormatInt(n, 10)
+	case n < 1_000_000:
+		return fmt.Sprintf("%.1fk", float64(n)/1000)
+	}
+	return fmt.Sprintf("%.1fM", float64(n)/1e6)
+}
+
+// Words is the number of tokens, "-" where nobody has told.
+func (s Spent) Words() string {
+	if !s.Known {
+		return "-"
+	}
+	return Amount(s.Tokens)
+}
+
+// Colors makes one harmless line of a program's output that keeps its colours (SGR): every
+// other sequence and control character goes.
+func Colors(s string) string {
+	var b strings.Builder
+	var state byte
+	for s != "" {
+		seq, width, n, next := ansi.DecodeSequence(s, state, nil)
+		state, s = next, s[n:]
+		switch {
+		case width > 0:
+			b.WriteString(harmless(seq))
+		case isSGR(seq):
+			b.WriteString(seq)
+		case seq == "\t":
+			b.WriteString("    ")
+		}
+	}
+	return b.String()
+}
+
+// harmless is Clean for a part of a line, whose spaces stay.
+func harmless(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == unicode.ReplacementChar {
+			return -1
+		}
+		return r
+	}, s)
+}
+
+// isSGR reports a sequence that sets colours, and nothing else.
+func isSGR(s string) bool {
+	return len(s) >= 3 && s[:2] == "\x1b[" && s[len(s)-1] == 'm' && strings.Trim(s[2:len(s)-1], "0123456789;:") == ""
 }

@@ -52,12 +52,16 @@ func brief(ctx context.Context, t *tool.Team) (view.Snapshot, error) {
 	if s.Down, err = down(ctx, t, members); err != nil {
 		return view.Snapshot{}, err
 	}
-	s.Needs, err = needs(ctx, t, members, s, now)
+	u, err := t.Usage(ctx)
+	if err != nil {
+		return s, err
+	}
+	s.Needs, err = needs(ctx, t, members, s, u, now)
 	return s, err
 }
 
 // needs is Needs for what has been read already.
-func needs(ctx context.Context, t *tool.Team, members []ledger.Member, s view.Snapshot, now time.Time) ([]view.Need, error) {
+func needs(ctx context.Context, t *tool.Team, members []ledger.Member, s view.Snapshot, u tool.Usage, now time.Time) ([]view.Need, error) {
 	list := []view.Need{}
 	if !s.Down.IsZero() {
 		list = append(list, view.Need{Kind: view.NeedSupervisor, Since: s.Down, Command: "teamctl ps",
@@ -69,7 +73,7 @@ func needs(ctx context.Context, t *tool.Team, members []ledger.Member, s view.Sn
 		func() ([]view.Need, error) { return troubled(members, s), nil },
 		func() ([]view.Need, error) { return failedTasks(s), nil },
 		func() ([]view.Need, error) { return merges(ctx, t) },
-		func() ([]view.Need, error) { return usage(ctx, t, now) },
+		func() ([]view.Need, error) { return usage(u, now), nil },
 		func() ([]view.Need, error) { return stranded(ctx, t, members) },
 	} {
 		more, err := step()
@@ -111,10 +115,27 @@ func WaitsOn(ctx context.Context, t *tool.Team, members []ledger.Member) (map[st
 func requests(ctx context.Context, t *tool.Team) (list []view.Need, err error) {
 	open, err := t.Approvals(ctx, false)
 	for _, x := range open {
-		list = append(list, view.Need{Kind: view.NeedKind(x.Kind), Member: x.Name, Approval: x.ID, Text: x.Subject, Since: stamp(x.CreatedAt),
-			Command: "teamctl show approval " + ledgerID(x.ID)})
+		list = append(list, view.Need{Kind: view.NeedKind(x.Kind), Member: x.Name, Approval: x.ID, Text: inShort(x), Since: stamp(x.CreatedAt),
+			Command: "teamctl show approval " + ledgerID(x.ID), Question: asksQuestion(x)})
 	}
 	return list, err
+}
+
+// inShort is what a request asks for in one line: the command of a shell, the first line of
+// a plan.
+func inShort(a ledger.Approval) string {
+	r := requestOf(a)
+	switch {
+	case r.Command != "" && r.Tool != "":
+		return r.Tool + ": " + strings.TrimSpace(r.Command)
+	case r.Plan != "":
+		for line := range strings.Lines(r.Plan) {
+			if line = strings.TrimLeft(strings.TrimSpace(line), "#*-` "); line != "" && !strings.EqualFold(line, "plan") {
+				return line
+			}
+		}
+	}
+	return a.Subject
 }
 
 func dialogs(ctx context.Context, t *tool.Team) (list []view.Need, err error) {
@@ -192,11 +213,7 @@ func merges(ctx context.Context, t *tool.Team) (list []view.Need, err error) {
 }
 
 // usage are the providers that take no more for now, and budgets that are nearly used.
-func usage(ctx context.Context, t *tool.Team, now time.Time) (list []view.Need, err error) {
-	u, err := t.Usage(ctx)
-	if err != nil {
-		return nil, err
-	}
+func usage(u tool.Usage, now time.Time) (list []view.Need) {
 	for _, l := range u.Limited {
 		if l.Ended != 0 {
 			continue
@@ -217,7 +234,7 @@ func usage(ctx context.Context, t *tool.Team, now time.Time) (list []view.Need, 
 		}
 		list = append(list, view.Need{Kind: view.NeedBudget, Member: m.Name, Text: fmt.Sprintf("%s has used %.0f %% of its budget", who, 100*m.Share), Command: "teamctl usage"})
 	}
-	return list, nil
+	return list
 }
 
 // stranded is work that is ready and that no member can take.

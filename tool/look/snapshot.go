@@ -52,7 +52,19 @@ func Snapshot(ctx context.Context, t *tool.Team, tasks int) (s view.Snapshot, du
 	if s.Down, err = down(ctx, t, members); err != nil {
 		return s, 0, err
 	}
-	if s.Needs, err = needs(ctx, t, members, s, now); err != nil {
+	u, err := t.Usage(ctx)
+	if err != nil {
+		return s, 0, err
+	}
+	s.Spent = spent(u.Team)
+	for i := range s.Members {
+		for _, x := range u.Members {
+			if x.Name == s.Members[i].Name {
+				s.Members[i].Cost, s.Members[i].CostKnown = x.CostUSD, x.CostKnown || x.CostUSD > 0
+			}
+		}
+	}
+	if s.Needs, err = needs(ctx, t, members, s, u, now); err != nil {
 		return s, 0, err
 	}
 	waitsFor(&s, members)
@@ -166,7 +178,7 @@ func filled(name string, tasks []ledger.Task, stuck map[string]bool, members []l
 	for _, m := range members {
 		s.Members = append(s.Members, view.Member{
 			Name: m.Name, Color: m.Color, Lead: m.Name == team.LeadName, State: m.Observed, Activity: m.Activity,
-			Since: stamp(Since(m)), Restarts: m.Restarts, Note: Why(m),
+			Agent: m.Spec.Agent, ActiveSince: stamp(m.ActivityAt), Since: stamp(Since(m)), Restarts: m.Restarts, Note: Why(m),
 			Paused: Paused(m), Plan: m.Name != team.LeadName && m.Spec.Mode == team.ModePlan,
 		})
 	}

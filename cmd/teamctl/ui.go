@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"github.com/teamctl/teamctl/internal/control"
+	"github.com/teamctl/teamctl/internal/tui"
+	"github.com/teamctl/teamctl/internal/view"
+	"github.com/teamctl/teamctl/team"
+)
+
+// screenFlags are what is asked of the full screen.
+type screenFlags struct {
+	view, selected  string
+	readOnly, ascii bool
+	pane            bool // in the team's own tmux session
+}
+
+func newUI(a *app) *cobra.Command {
+	var f screenFlags
+	cmd := &cobra.Command{
+		Use:   "ui",
+		Short: "Open the full screen of the team, to see and to answer",
+		Long: `Open the full screen of the team: what waits for you, the members and what they do,
+the tasks, mail, changes and cost, and everything that can be done about them. The
+last line names the keys, ? lists them and : everything that can be done. Without a
+team, or where there are several, it begins with the list of teams. teamctl alone, in
+a terminal, opens it too.
+
+It reads and acts as the other commands do, and runs nothing itself: q leaves it and
+the team goes on.`,
+		Example: `  teamctl ui
+  teamctl ui --view mail
+  teamctl ui --select approval:3
+  teamctl ui --team demo --select builder --read-only`,
+		Args: takes(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.view != "" && !slices.Contains(tui.Views(), f.view) {
+				return usage(cmd, "--view is %s, not %q", strings.Join(tui.Views(), ", "), f.view)
+			}
+			if !a.atTerminal() {
+				return team.Errorf(team.CodeInvalid, "the full screen needs a terminal").WithReason(team.ReasonNoTerminal).
+					WithHint("teamctl show prints the same once, teamctl status what waits for you")
+			}
+			return a.screen(cmd.Context(), f)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.view, "view", "", "what it shows first: "+strings.Join(tui.Views(), ", "))
+	flags.StringVar(&f.selected, "select", "", "what is selected first: builder, task:5, approval:3")
+	flags.BoolVar(&f.readOnly, "read-only", false, "show only: nothing can be changed from it")
+	flags.BoolVar(&f.ascii, "ascii", false, "draw with ASCII only (default where the locale is not UTF-8)")
+	a.complete(cmd, "view", words(tui.Views()...))
+	return cmd
+}
+
+// screen shows the full screen until the person leaves it.
+func (a *app) screen(ctx context.Context, f screenFlags) error {
+	h := &screenHome{app: a, teams: map[string]*screenTeam{}, ctx: ctx}
+	defer h.close()
+	env, err := a.tools()
+	if err != nil {
+		return err
+	}
+	name := ""
+	keys, err := env.Keys()
+	if err != nil {
+		return err
+	}
+	if len(keys) == 0 && a.team == "" {
+		return a.welcome(ctx)
+	}
+	if len(keys) > 0 || a.team != "" {
+		name, err = a.key(ctx, env)
+		switch {
+		case team.ReasonOf(err) == team.ReasonTeamAmbiguous:
+		case err != nil:
+			return err
+		}
+	}
+	u := &tui.UI{
+		Home: h, Team: name, View: f.view, Select: f.selected, ReadOnly: f.readOnly, Color: a.out.style.On, ASCII: f.ascii || !unicodeLocale(), Mouse: true,
+		Terminal: "/dev/tty", Report: filepath.Join(env.Home.Dir, "screen-panic.txt"),
+	}
+	if f.pane {
+		u.Leave = detachClient
+	}
+	err = u.Run(ctx)
+	if err != nil && errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// unicodeLocale reports whether the terminal is said to show UTF-8. Where nothing is said
+// it is taken to.
+func unicodeLocale() bool {
+	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
+		v := os.Getenv(name)
+		if v == "" {
+			continue
+		}
+		if v == "C" || v == "POSIX" {
+			return false
+		}
+		_, charset, ok := strings.Cut(v, ".")
+		charset, _, _ = strings.Cut(strings.ToLower(charset), "@")
+		return !ok || charset == "utf-8" || charset == "utf8"
+	}
+	return true
+}
+
+// screenHome is what a screen knows of the machine. It opens every team once and closes
+// all of them with the screen.
+type screenHome struct {
+	app *app
+	ctx context.Context
+
+	mu    sync.Mutex
+	teams map[string]*screenTeam
+}
+
+func (h *screenHome) Teams(ctx context.Context, each func([]view.Glance)) error {
+	return h.app.followGlances(ctx, true, func(list []view.Glance) error {
+		each(list)
+		return nil
+	})
+}
+
+func (h *screenHome) Open(ctx context.Context, name string) (view.Team, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if t := h.teams[name]; t != nil {
+		if _, err := t.team.Ledger.Team(ctx); err == nil || ctx.Err() != nil {
+			return t, err
+		}
+		t.close() // its ledger was moved or replaced
+		delete(h.teams, name)
+	}
+	env, err := h.app.tools()
+	if err != nil {
+		return nil, err
+	}
+	key, err := env.Resolve(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	t, err := env.Open(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	s := &screenTeam{app: h.app, team: t, env: env, key: key}
+	if h.app.origin(t.Layout) == control.FromPerson { // the one in the lead's pane is part of the team
+		s.unattend = keepAttended(h.ctx, t)
+	}
+	h.teams[name] = s
+	return s, nil
+}
+
+func (h *screenHome) close() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, t := range h.teams {
+		t.close()
+	}
+}
+
+// opensScreen reports whether teamctl alone opens the full screen: to a person at a
+// terminal that can show it. An agent that types it gets the help.
+func (a *app) opensScreen() bool {
+	return a.atTerminal() && os.Getenv("TERM") != "dumb" && os.Getenv("TERM") != "" && os.Getenv(team.EnvAgentID) == ""
+}
+
+var _ view.Home = (*screenHome)(nil)

@@ -1,0 +1,266 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/teamctl/teamctl/internal/dirwatch"
+	"github.com/teamctl/teamctl/internal/view"
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool"
+	"github.com/teamctl/teamctl/tool/look"
+	"github.com/teamctl/teamctl/tool/op"
+)
+
+// screenTeam is a team as a screen reads and changes it: reads come from package look,
+// and every change is an operation of package op, by the same door as other programs.
+type screenTeam struct {
+	app      *app
+	team     *tool.Team
+	env      *tool.Env
+	key      string
+	unattend func()
+}
+
+var _ view.Team = (*screenTeam)(nil)
+
+func (s *screenTeam) close() {
+	if s.unattend != nil {
+		s.unattend()
+	}
+	_ = s.team.Close() // nothing is written through it
+}
+
+func (s *screenTeam) Follow(ctx context.Context, interest func() view.Interest, each func(view.Snapshot)) error {
+	return look.Follow(ctx, s.team, func() int { return interest().Tasks }, each)
+}
+
+func (s *screenTeam) Request(ctx context.Context, id int64) (view.Request, error) {
+	return look.Request(ctx, s.team, id)
+}
+
+func (s *screenTeam) Member(ctx context.Context, name string) (view.MemberDetail, error) {
+	return look.Member(ctx, s.team, name)
+}
+
+func (s *screenTeam) Task(ctx context.Context, id string) (view.TaskDetail, error) {
+	return look.TaskDetail(ctx, s.team, id)
+}
+
+func (s *screenTeam) Dependencies(ctx context.Context) (map[string][]string, error) {
+	return look.Dependencies(ctx, s.team)
+}
+
+func (s *screenTeam) Receipts(ctx context.Context, message string) ([]view.Receipt, error) {
+	return look.Receipts(ctx, s.team, message)
+}
+
+func (s *screenTeam) Mail(ctx context.Context) ([]view.Message, error) {
+	return look.Mail(ctx, s.team)
+}
+
+func (s *screenTeam) Usage(ctx context.Context) (view.Usage, error) { return look.Usage(ctx, s.team) }
+
+func (s *screenTeam) Changes(ctx context.Context, member string) (view.Changes, error) {
+	return look.Changes(ctx, s.team, member)
+}
+
+func (s *screenTeam) Merges(ctx context.Context) ([]view.Merge, error) {
+	return look.Merges(ctx, s.team)
+}
+
+// frameEvery is the shortest time between two looks at a member's screen.
+const frameEvery = 250 * time.Millisecond
+
+// Screen looks at the member's screen whenever its program has written something.
+func (s *screenTeam) Screen(ctx context.Context, name string, each func(view.Frame)) error {
+	m, err := s.team.Member(ctx, name)
+	if err != nil {
+		return err
+	}
+	log := s.team.Layout.Bundle(m.Name).Log()
+	hub := s.env.Watch
+	if hub == nil {
+		hub = new(dirwatch.Hub)
+	}
+	wrote := make(chan struct{}, 1)
+	stop, err := hub.Watch(filepath.Dir(log), func(e dirwatch.Event) {
+		if !e.Lost && !e.Poll && filepath.Base(e.Name) != filepath.Base(log) {
+			return
+		}
+		select {
+		case wrote <- struct{}{}:
+		default:
+		}
+	})
+	if err != nil {
+		return err
+	}
+	defer stop()
+	for {
+		text, err := s.team.Capture(ctx, m.Name, 0)
+		if err != nil {
+			return err
+		}
+		each(view.Frame{Lines: strings.Split(strings.TrimRight(text, "\n"), "\n"), At: time.Now()})
+		pause := time.NewTimer(frameEvery)
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			pause.Stop()
+			return nil
+		}
+		select {
+		case <-wrote:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// Do carries out what a person has asked for.
+func (s *screenTeam) Do(ctx context.Context, d view.Deed) (view.Done, error) {
+	a, ok := view.ActionByID(d.Action)
+	if !ok {
+		return view.Done{}, team.Errorf(team.CodeInvalid, "there is no action %q", d.Action)
+	}
+	if a.Terminal {
+		return view.Done{}, s.attach(ctx, d.Member)
+	}
+	if d.Approval != 0 && a.Operation == "ApprovalAnswer" {
+		r, err := look.Request(ctx, s.team, d.Approval)
+		switch {
+		case err != nil:
+			return view.Done{}, err
+		case r.State != "pending":
+			return view.Done{}, team.Errorf(team.CodeConflict, "%s %d of %s is already %s by %s", r.Kind, r.ID, r.Member, r.State, r.AnsweredBy)
+		case r.Seen() != d.Seen:
+			return view.Done{}, team.Errorf(team.CodeConflict, "%s %d of %s is no longer what you saw: nothing was answered", r.Kind, r.ID, r.Member)
+		}
+	}
+	in, err := deedInput(a, d)
+	if err != nil {
+		return view.Done{}, err
+	}
+	raw, err := json.Marshal(in)
+	if err != nil {
+		return view.Done{}, err
+	}
+	out, err := op.NewSession(s.env, s.key, s.app.caller, s.app.outsider).CallJSON(ctx, a.Operation, raw)
+	if err != nil {
+		return view.Done{}, err
+	}
+	var said struct {
+		Message   string `json:"message"`
+		MessageID string `json:"message_id"`
+		Name      string `json:"name"`
+		Task      struct {
+			ID      string `json:"id"`
+			Subject string `json:"subject"`
+		} `json:"task"`
+	}
+	if err := json.Unmarshal(out, &said); err != nil {
+		return view.Done{}, err
+	}
+	done := view.Done{Said: said.Message, Message: said.MessageID}
+	switch {
+	case a.Operation == "ApprovalAnswer":
+		state := "approved"
+		if a.ID == "reject" {
+			state = "rejected"
+		}
+		done.Said = fmt.Sprintf("request %d of %s is %s", d.Approval, d.Member, state)
+	case a.ID == "add-task":
+		done.Said = fmt.Sprintf("task %s is added: %s", said.Task.ID, said.Task.Subject)
+	case done.Said == "":
+		done.Said = a.Title + " " + d.Member + ": done"
+	}
+	return done, nil
+}
+
+// deedInput is the input of the action's operation.
+func deedInput(a view.Action, d view.Deed) (map[string]any, error) {
+	in := map[string]any{}
+	switch a.ID {
+	case "approve":
+		return map[string]any{"request_id": fmt.Sprint(d.Approval), "approve": true}, nil
+	case "reject":
+		return map[string]any{"request_id": fmt.Sprint(d.Approval), "approve": false, "feedback": d.Text}, nil
+	case "approve-edited":
+		if !json.Valid([]byte(d.Text)) {
+			return nil, team.Errorf(team.CodeInvalid, "what the tool may be used with instead is no JSON")
+		}
+		return map[string]any{"request_id": fmt.Sprint(d.Approval), "approve": true, "updated_input": json.RawMessage(d.Text)}, nil
+	case "answer":
+		return map[string]any{"request_id": fmt.Sprint(d.Approval), "approve": true, "answers": strings.Split(strings.TrimSpace(d.Text), "\n")}, nil
+	case "message":
+		return map[string]any{"type": "message", "recipient": d.Member, "content": d.Text}, nil
+	case "reply":
+		return map[string]any{"type": "message", "recipient": d.Member, "content": d.Text, "parent_message_id": d.Message}, nil
+	case "broadcast":
+		return map[string]any{"type": "broadcast", "content": d.Text}, nil
+	case "kill":
+		return map[string]any{"name": d.Member, "force": true}, nil
+	case "plan-mode":
+		return map[string]any{"name": d.Member, "mode": "plan"}, nil
+	case "default-mode":
+		return map[string]any{"name": d.Member, "mode": "default"}, nil
+	case "add-task":
+		subject, rest, _ := strings.Cut(strings.TrimSpace(d.Text), "\n")
+		return map[string]any{"subject": subject, "description": strings.TrimSpace(rest)}, nil
+	case "retry":
+		return map[string]any{"task_id": d.Task}, nil
+	}
+	if strings.HasPrefix(a.Operation, "Teammate") {
+		in["name"] = d.Member
+		return in, nil
+	}
+	in["task_id"] = d.Task
+	switch a.ID {
+	case "assign":
+		in["owner"] = strings.TrimSpace(d.Text)
+	case "release":
+		in["owner"] = ""
+	case "rename-task":
+		in["subject"] = strings.TrimSpace(d.Text)
+	case "depend":
+		in["addDependsOn"] = strings.FieldsFunc(d.Text, func(r rune) bool { return r == ',' || r == ' ' || r == '\n' })
+	case "prioritize":
+		var n int
+		if _, err := fmt.Sscan(d.Text, &n); err != nil {
+			return nil, team.Errorf(team.CodeInvalid, "a priority is a number, not %q", strings.TrimSpace(d.Text))
+		}
+		in["priority"] = n
+	case "delete-task":
+		in["status"] = "deleted"
+	default:
+		return nil, team.Errorf(team.CodeInternal, "action %s has no input", a.ID)
+	}
+	return in, nil
+}
+
+// attach goes to a member's terminal by the command for that, and comes back with it.
+func (s *screenTeam) attach(ctx context.Context, member string) error {
+	exe, err := executable()
+	if err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, exe, "attach", member, "--team", s.key)
+	cmd.Stdin, cmd.Stdout = os.Stdin, os.Stdout
+	var said strings.Builder
+	cmd.Stderr = &said
+	if err := cmd.Run(); err != nil {
+		text, _, _ := strings.Cut(strings.TrimSpace(said.String()), "\n")
+		if text == "" {
+			text = err.Error()
+		}
+		return team.Errorf(team.CodeUnavailable, "attach %s: %s", member, text)
+	}
+	return nil
+}

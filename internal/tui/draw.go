@@ -1,0 +1,461 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/teamctl/teamctl/internal/view"
+)
+
+// frame is what the terminal shows, and what a hand on it can rely on.
+type frame struct {
+	lines  []string
+	cursor bool
+	x, y   int
+	// seen are the requests that are on the screen as a whole, by their hash: they, and
+	// only they, can be answered by one key.
+	seen    map[int64]string
+	regions []region
+}
+
+// region is where a row is, for the mouse.
+type region struct {
+	y, left, right int // right is behind its last cell
+	id             string
+}
+
+func (f *frame) add(lines ...string) { f.lines = append(f.lines, lines...) }
+
+// draw makes the frame of the model: exactly its rows, none wider than its columns.
+func (m *model) draw() frame {
+	f := frame{seen: map[int64]string{}}
+	if m.cols <= 0 || m.rows <= 0 {
+		return f
+	}
+	f.add(m.head())
+	foot := ""
+	room := m.rows - 1
+	if m.rows >= 3 {
+		foot, room = m.foot(), room-1
+	}
+	switch {
+	case room <= 0:
+	case m.over.kind != noOverlay:
+		m.drawOverlay(&f, room)
+	case !m.have && m.at != inTeams:
+		f.add(m.waitingLines()...)
+	case m.at == inTeam && m.small():
+		m.drawSmall(&f, room)
+	case m.at == inTeam && !m.wide():
+		m.drawNarrow(&f, room)
+	case m.at == inTeam:
+		m.drawHome(&f, room)
+	case m.at == inScreen:
+		m.drawScreen(&f, room)
+	case m.at == inTasks && m.tasksAs == "graph":
+		m.drawGraph(&f, room)
+	default:
+		m.drawPlace(&f, room)
+	}
+	for len(f.lines) < m.rows-1 {
+		f.add("")
+	}
+	if m.rows >= 3 {
+		f.lines = append(f.lines[:m.rows-1], foot)
+	}
+	f.lines = f.lines[:min(len(f.lines), m.rows)]
+	for len(f.lines) < m.rows {
+		f.add("")
+	}
+	for i, l := range f.lines {
+		l = strings.TrimRight(view.Cut(l, m.cols), " ")
+		if m.ascii {
+			l = asciiOnly(l)
+		}
+		f.lines[i] = l
+	}
+	return f
+}
+
+func (m *model) waitingLines() []string {
+	if m.problem != "" {
+		return wrapped(" "+m.problem, m.cols-1)
+	}
+	return []string{" reading the team"}
+}
+
+// head is the first line: whole words only, the most important ones first.
+func (m *model) head() string {
+	if m.at == inTeams {
+		return " " + m.style.Bold("teamctl")
+	}
+	name := m.style.Bold(view.Clean(m.name))
+	c := m.snap.Count()
+	needs := ""
+	if n := len(m.snap.Needs); n > 0 {
+		needs = m.style.Yellow(fmt.Sprintf("! %d need you", n))
+	}
+	var parts []string
+	switch {
+	case !m.have:
+	case c.Total == 0:
+		parts = []string{"no tasks"}
+	case m.cols < 60:
+		parts = []string{fmt.Sprintf("%d/%d", c.Done, c.Total)}
+	default:
+		words := append([]string{fmt.Sprintf("%d/%d done", c.Done, c.Total)}, countWords(c, m.style)...)
+		parts = []string{strings.Join(words, " · ")}
+	}
+	if !m.snap.Down.IsZero() {
+		parts = append(parts, m.style.Yellow("supervisor down since "+m.snap.Down.Local().Format("15:04:05")+", facts are of then"))
+	}
+	if m.problem != "" && m.have {
+		parts = append([]string{m.style.Yellow("as of " + m.problemAt.Local().Format("15:04:05") + ": " + view.Clean(m.problem))}, parts...)
+	}
+	if m.snap.Spent.Cost > 0 || m.snap.Spent.Known {
+		parts = append(parts, m.snap.Spent.Money()+"  "+m.snap.Spent.Words()+" tok")
+	}
+	if m.readOnly {
+		parts = append(parts, "read only")
+	}
+	if needs != "" && (m.at != inTeam || m.small()) {
+		parts = append([]string{needs}, parts...)
+	}
+	if m.snap.Repo != "" {
+		parts = append(parts, m.style.Dim(view.Clean(m.snap.Repo)))
+	}
+	line := " " + name
+	for _, p := range parts {
+		if more := line + "  " + p; view.Width(more) <= m.cols {
+			line = more
+		} else if line == " "+name {
+			line = more // what is cut says that there is more
+			break
+		}
+	}
+	return line
+}
+
+// foot is the last line: what came of the last key, or the keys of this place.
+func (m *model) foot() string {
+	if m.toast != "" {
+		if m.bad {
+			return " " + m.style.Red(view.Clean(m.toast))
+		}
+		return " " + view.Clean(m.toast)
+	}
+	if line := m.receiptLine(); line != "" && m.over.kind == noOverlay {
+		return " " + line
+	}
+	keys := m.footKeys()
+	line := ""
+	for i, k := range keys {
+		more := line + " " + k
+		if i > 0 {
+			more = line + "  " + k
+		}
+		if view.Width(more) > m.cols {
+			continue
+		}
+		line = more
+	}
+	return m.style.Dim(line)
+}
+
+// footKeys are the keys that matter here, the most important first.
+func (m *model) footKeys() []string {
+	if m.over.kind != noOverlay {
+		return m.over.keys()
+	}
+	var keys []string
+	if m.filter != "" {
+		keys = append(keys, "/"+view.Clean(m.filter))
+	}
+	it, _ := m.row()
+	for _, a := range m.actions() {
+		if a.Key != "" && !it.gone && a.ID != "add-task" {
+			keys = append(keys, a.Key+" "+a.Title)
+		}
+	}
+	if need := it.on.Need; need != nil && (need.Kind == view.NeedDialog) && !m.readOnly {
+		keys = append([]string{"enter attach"}, keys...)
+	}
+	switch m.at {
+	case inScreen:
+		keys = append([]string{"esc back"}, keys...)
+	case inTasks:
+		keys = append(keys, "v "+nextOf(m.tasksAs))
+	default:
+	}
+	if len(m.snap.Needs) > 0 {
+		keys = append(keys, ". next need")
+	}
+	keys = append(keys, "? help", ": all", "q quit")
+	if m.cols >= 110 {
+		for i, p := range digits {
+			keys = append(keys, fmt.Sprintf("%d %s", i+1, p))
+		}
+	}
+	return keys
+}
+
+func nextOf(as string) string {
+	return map[string]string{"list": "board", "board": "graph", "graph": "list"}[as]
+}
+
+// list draws a group into height lines: its title and the rows around the selected one.
+func (m *model) list(f *frame, s group, left, width, height int) []string {
+	if height <= 0 || width <= 0 {
+		return nil
+	}
+	out := []string{}
+	title := " " + s.title
+	if s.id == "needs" && len(s.items) > 0 {
+		title = " " + m.style.Yellow(s.title)
+	} else {
+		title = m.style.Dim(title)
+	}
+	if height > 1 || len(s.items) == 0 {
+		out = append(out, title)
+	}
+	room := height - len(out)
+	at := -1
+	for i, it := range s.items {
+		if it.id == m.cursor {
+			at = i
+		}
+	}
+	var more []string
+	if at >= 0 && s.items[at].more != nil && room > 1 {
+		more = s.items[at].more(width - 2)
+		more = more[:min(len(more), room-1)]
+	}
+	rows := room - len(more)
+	top := clamp(m.top[s.id], 0, max(0, len(s.items)-rows))
+	if at >= 0 {
+		top = clamp(top, at-rows+1, at)
+	}
+	m.top[s.id] = max(0, top)
+	base := len(f.lines)
+	for i := max(0, top); i < len(s.items) && len(out) < height; i++ {
+		it := s.items[i]
+		mark := "  "
+		if i == at {
+			mark = m.style.Bold("›") + " "
+		}
+		line := it.line(max(0, width-3))
+		switch {
+		case it.gone:
+			line = m.style.Dim(view.Cut("gone: "+strip(line), width-3))
+		case i == at:
+			line = m.style.Bold(line)
+		}
+		f.regions = append(f.regions, region{y: base + len(out), left: left, right: left + width, id: it.id})
+		if i == max(0, top) && top > 0 && i != at {
+			mark = "↑ "
+		}
+		if len(out) == height-1 && i < len(s.items)-1 && i != at {
+			mark = "↓ "
+		}
+		out = append(out, view.Pad(" "+mark+line, width))
+		if i == at {
+			for _, l := range more {
+				out = append(out, view.Pad("   "+l, width))
+			}
+		}
+	}
+	return out
+}
+
+// drawHome is the team on a large screen: the needs above, lists at the left, the selected
+// thing at the right.
+func (m *model) drawHome(f *frame, room int) {
+	if len(m.sections) < 3 {
+		return
+	}
+	needs := m.sections[0]
+	n := min(len(needs.items)+1, max(2, room/3))
+	f.add(m.list(f, needs, 0, m.cols, n)...)
+	room -= n
+	left := clamp(m.cols*46/100, 44, 72)
+	members := min(len(m.sections[1].items)+1, max(2, room*55/100))
+	if rest := len(m.sections[2].items) + 1; members+rest < room {
+		members = min(len(m.sections[1].items)+1, room-rest)
+	}
+	var column []string
+	base := len(f.lines)
+	for i, h := range []int{members, room - members} {
+		g := frame{lines: make([]string, base+len(column))}
+		column = append(column, m.list(&g, m.sections[i+1], 0, left, h)...)
+		f.regions = append(f.regions, g.regions...)
+	}
+	right := m.detail(f, m.cols-left-3, room)
+	for y := range room {
+		l, r := "", ""
+		if y < len(column) {
+			l = column[y]
+		}
+		if y < len(right) {
+			r = right[y]
+		}
+		f.add(view.Pad(l, left) + m.style.Dim("│") + " " + r)
+	}
+}
+
+// drawNarrow is the team in one column.
+func (m *model) drawNarrow(f *frame, room int) {
+	shown := m.visible()
+	if len(shown) < 2 {
+		return
+	}
+	needs := shown[0]
+	n := min(len(needs.items)+1, max(2, room/2))
+	f.add(m.list(f, needs, 0, m.cols, n)...)
+	rest := room - n
+	if it, ok := m.row(); ok && it.on.Need != nil && rest >= 8 {
+		d := m.detail(f, m.cols-3, rest)
+		if len(d) <= rest-4 { // what is asked fits above the list
+			for _, l := range d {
+				f.add("   " + l)
+			}
+			rest -= len(d)
+		} else {
+			f.seen = map[int64]string{}
+		}
+	}
+	f.add(m.list(f, shown[1], 0, m.cols, rest)...)
+}
+
+// drawSmall is the team where there is room for one list.
+func (m *model) drawSmall(f *frame, room int) {
+	shown := m.visible()
+	if len(shown) == 0 {
+		return
+	}
+	tail := ""
+	if c := m.snap.Count(); m.cols < 40 && room >= 3 && c.Total > 0 {
+		g := view.GlanceOf(m.snap)
+		g.Needs, g.Team = 0, ""
+		tail = g.String()
+		room--
+	}
+	lines := m.list(f, shown[0], 0, m.cols, room)
+	if shown[0].id == "needs" && len(shown[0].items) > 0 { // the head says how many
+		f.regions = nil
+		lines = m.untitled(f, shown[0], room)
+	}
+	f.add(lines...)
+	if tail != "" {
+		for len(f.lines) < room+1 {
+			f.add("")
+		}
+		f.add(tail)
+	}
+}
+
+func (m *model) untitled(f *frame, s group, room int) []string {
+	g := frame{lines: make([]string, max(0, len(f.lines)-1))}
+	out := m.list(&g, s, 0, m.cols, room+1)
+	f.regions = append(f.regions, g.regions...)
+	if len(out) > 0 && room+1 > 1 {
+		out = out[1:]
+	}
+	return out
+}
+
+// drawPlace is a place with its lists, and what is selected beside or below them.
+func (m *model) drawPlace(f *frame, room int) {
+	if len(m.sections) == 0 || m.at == inTeams && len(m.teams) == 0 {
+		f.add(m.emptyLines()...)
+		return
+	}
+	total := 0
+	for _, s := range m.sections {
+		total += len(s.items) + 1
+	}
+	height, width := room, m.cols
+	beside := m.cols >= 110 && m.at != inTeams && m.at != inUsage
+	below := !beside && room >= 14 && m.at != inTeams && m.at != inUsage
+	switch {
+	case beside:
+		width = clamp(m.cols*40/100, 44, 84)
+	case below:
+		height = clamp(total, 3, room/2)
+	}
+	var column []string
+	base := len(f.lines)
+	left := height
+	for i, s := range m.sections {
+		h := min(len(s.items)+1, max(2, left-2*(len(m.sections)-1-i)))
+		if i == len(m.sections)-1 {
+			h = left
+		}
+		g := frame{lines: make([]string, base+len(column))}
+		lines := m.list(&g, s, 0, width, min(h, left))
+		column = append(column, lines...)
+		f.regions = append(f.regions, g.regions...)
+		if left -= len(lines); left <= 0 {
+			break
+		}
+	}
+	switch {
+	case beside:
+		right := m.detail(f, m.cols-width-3, room)
+		for y := range room {
+			l, r := "", ""
+			if y < len(column) {
+				l = column[y]
+			}
+			if y < len(right) {
+				r = right[y]
+			}
+			f.add(view.Pad(l, width) + m.style.Dim("│") + " " + r)
+		}
+	case below:
+		f.add(column...)
+		for len(f.lines) < base+height {
+			f.add("")
+		}
+		for _, l := range m.detail(f, m.cols-2, room-height) {
+			f.add(" " + l)
+		}
+	default:
+		f.add(column...)
+	}
+}
+
+func (m *model) emptyLines() []string { return []string{" nothing is here"} }
+
+// drawScreen is the screen of a member, as large as there is room.
+func (m *model) drawScreen(f *frame, room int) {
+	f.add(m.style.Dim(view.Pad(" "+view.Clean(m.screenOf)+"  screen, live", m.cols)))
+	lines := m.screenLines(m.cols-1, room-1)
+	for _, l := range lines {
+		f.add(" " + l)
+	}
+}
+
+// screenLines are the last lines of a member's screen, moved up by the scroll.
+func (m *model) screenLines(width, height int) []string {
+	lines := m.screen.Lines
+	for len(lines) > 0 && strings.TrimSpace(strip(lines[len(lines)-1])) == "" {
+		lines = lines[:len(lines)-1]
+	}
+	m.scroll = clamp(m.scroll, 0, max(0, len(lines)-height))
+	end := len(lines) - m.scroll
+	lines = lines[max(0, end-height):end]
+	out := make([]string, 0, len(lines)+1)
+	for _, l := range lines {
+		out = append(out, view.Cut(view.Colors(l), width))
+	}
+	if m.screen.Ended != "" {
+		out = append(out[max(0, len(out)-height+1):], m.style.Dim(view.Cut(view.Clean(m.screen.Ended), width)))
+	}
+	return out
+}
+
+func (m *model) drawGraph(f *frame, room int) {
+	lines := m.graphLines()
+	m.scroll = clamp(m.scroll, 0, max(0, len(lines)-room))
+	f.add(lines[m.scroll:min(len(lines), m.scroll+room)]...)
+}

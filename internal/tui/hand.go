@@ -1,0 +1,623 @@
+package tui
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/teamctl/teamctl/internal/tui/term"
+	"github.com/teamctl/teamctl/internal/view"
+	"github.com/teamctl/teamctl/team"
+)
+
+// event does what a person has asked for; true leaves the screen.
+func (r *run) event(e term.Event) (leave bool) {
+	m := r.m
+	switch e.Kind {
+	case term.Resize:
+		m.cols, m.rows = r.term.Size()
+	case term.Focus:
+		r.focused = e.Focused
+	case term.Paste:
+		r.guard.key(e.At)
+		m.lastKey = e.At
+		if m.over.kind == inputOverlay || m.over.kind == confirmOverlay {
+			m.over.field.insert(e.Text)
+			r.keepDraft()
+		}
+	case term.Mouse:
+		r.mouse(e)
+	case term.Key:
+		why := r.guard.key(e.At)
+		m.lastKey = e.At
+		m.toast = ""
+		if e.Key == "ctrl-c" {
+			return true
+		}
+		if m.over.kind != noOverlay {
+			return r.overKey(e, why)
+		}
+		return r.key(e, why)
+	case term.Gone:
+		return true
+	}
+	return false
+}
+
+// key is a key on a place.
+func (r *run) key(e term.Event, why string) (leave bool) {
+	m := r.m
+	if a, ok := m.actionOf(e.Key); ok {
+		r.begin(a, e, why)
+		return false
+	}
+	id := commandOf(e.Key)
+	if id == "" {
+		m.say(view.Clean(e.Key)+" does nothing here: ? lists the keys", true)
+	}
+	return r.command(id, e)
+}
+
+// command is a command of the screen.
+func (r *run) command(id string, e term.Event) (leave bool) {
+	m := r.m
+	page := max(1, (m.rows-4)/2)
+	switch id {
+	case "down":
+		r.step(1)
+	case "up":
+		r.step(-1)
+	case "top":
+		m.move(-1 << 30)
+	case "bottom":
+		m.move(1 << 30)
+	case "scroll-down":
+		r.scroll(page)
+	case "scroll-up":
+		r.scroll(-page)
+	case "next-list":
+		r.list(1)
+	case "previous-list":
+		r.list(-1)
+	case "next-need":
+		r.nextNeed(1)
+	case "previous-need":
+		r.nextNeed(-1)
+	case "open":
+		r.open()
+	case "back":
+		r.back()
+	case "menu":
+		m.over = overlay{kind: choiceOverlay, title: "what can be done", choices: m.choices(false)}
+	case "palette":
+		m.over = overlay{kind: paletteOverlay, title: "all actions", choices: m.choices(true)}
+	case "help":
+		m.over = overlay{kind: helpOverlay, title: "keys", choices: slices.DeleteFunc(m.choices(true), func(c choice) bool { return c.key == "" })}
+	case "filter":
+		m.over = overlay{kind: filterOverlay, field: field{text: m.filter, at: len(m.filter)}}
+	case "screen":
+		if it, ok := m.row(); ok && it.on.Member != nil {
+			m.screenOf = it.on.Member.Name
+			r.goTo(inScreen)
+			r.watchScreen(m.screenOf)
+		}
+	case "changes":
+		if it, ok := m.row(); ok && it.on.Member != nil {
+			m.changes, m.files = view.Changes{Member: it.on.Member.Name}, nil
+			r.goTo(inChanges)
+		}
+	case "turn":
+		if m.at == inTasks {
+			m.tasksAs, m.scroll = nextOf(m.tasksAs), 0
+		}
+	case "copy":
+		r.copy()
+	case "redraw":
+		r.term.Redraw()
+	case "suspend":
+		if err := r.term.Suspend(); err != nil {
+			m.fail("suspend:", err, "")
+		}
+	case "quit":
+		return r.quit()
+	default:
+		if p, ok := strings.CutPrefix(id, "view-"); ok && r.team != nil {
+			r.goTo(place(p))
+		}
+	}
+	_ = e
+	return false
+}
+
+func (r *run) quit() bool {
+	m := r.m
+	if len(m.drafts) > 0 {
+		m.over = overlay{kind: leaveOverlay}
+		return false
+	}
+	return r.ui.Leave == nil || r.ui.Leave(r.ctx) != nil
+}
+
+// step moves the selection, or what has no rows.
+func (r *run) step(n int) {
+	switch {
+	case r.m.at == inScreen:
+		r.m.scroll -= n
+	case r.m.at == inTasks && r.m.tasksAs == "graph":
+		r.m.scroll += n
+	default:
+		r.m.move(n)
+	}
+}
+
+func (r *run) scroll(n int) {
+	switch {
+	case r.m.at == inScreen:
+		r.m.scroll -= n
+	case r.m.at == inChanges || r.m.at == inMail || r.m.at == inTasks:
+		r.m.scroll += n
+	default:
+		r.m.move(n)
+	}
+}
+
+// list goes to the next list that has rows.
+func (r *run) list(n int) {
+	m := r.m
+	sections := m.visible()
+	if m.at == inTeam && !m.wide() {
+		all := len(m.sections)
+		if all == 0 {
+			return
+		}
+		at := m.groupAt()
+		for range all {
+			at = (at + n + all) % all
+			if len(m.sections[at].items) > 0 {
+				break
+			}
+		}
+		m.tab = max(1, at)
+		sections = m.sections[at : at+1]
+		if len(sections[0].items) > 0 {
+			m.choose(sections[0].items[0].id)
+		}
+		return
+	}
+	at := -1
+	for i, s := range sections {
+		if slices.ContainsFunc(s.items, func(it item) bool { return it.id == m.cursor }) {
+			at = i
+		}
+	}
+	for range sections {
+		at = (at + n + len(sections)) % len(sections)
+		if len(sections[at].items) > 0 {
+			m.choose(sections[at].items[0].id)
+			return
+		}
+	}
+}
+
+// nextNeed goes to the next thing that needs a person: in this place, on the team's
+// screen, or in another team.
+func (r *run) nextNeed(n int) {
+	m := r.m
+	if m.at == inTeams {
+		for _, g := range m.teams {
+			if g.Needs > 0 {
+				r.enterTeam(g.Team)
+				return
+			}
+		}
+		m.say("nothing needs you", false)
+		return
+	}
+	if len(m.snap.Needs) == 0 {
+		m.say("nothing needs you here", false)
+		if len(m.teams) > 1 {
+			for _, g := range m.teams {
+				if g.Team != m.name && g.Needs > 0 {
+					r.enterTeam(g.Team)
+					return
+				}
+			}
+		}
+		return
+	}
+	if m.at != inTeam && m.at != inNeeds {
+		r.goTo(inTeam)
+		m.refresh()
+	}
+	m.nextNeed(n)
+}
+
+// open goes into the selected thing.
+func (r *run) open() {
+	m := r.m
+	it, ok := m.row()
+	if !ok || it.gone {
+		return
+	}
+	switch on := it.on; {
+	case m.at == inTeams:
+		r.enterTeam(strings.TrimPrefix(it.id, "team:"))
+	case on.Thing == view.OnApproval:
+		m.over = overlay{kind: requestOverlay, approval: on.Need.Approval}
+	case on.Need != nil && on.Need.Kind == view.NeedDialog:
+		if a, ok := view.ActionByID("attach"); ok && !m.readOnly {
+			r.begin(a, term.Event{}, "")
+		}
+	case on.Need != nil && on.Need.Kind == view.NeedMerge:
+		m.changes, m.files = view.Changes{Member: on.Need.Member}, nil
+		r.goTo(inChanges)
+	case on.Message != nil, m.at == inChanges, m.at == inTasks:
+		// It is open beside or below the list.
+	case on.Thing == view.OnTask:
+		r.goTo(inTasks)
+		m.refresh()
+		m.choose(it.id)
+	case on.Member != nil:
+		if on.Need == nil || m.at != inScreen {
+			m.screenOf = on.Member.Name
+			r.goTo(inScreen)
+			r.watchScreen(m.screenOf)
+		}
+	}
+}
+
+// back goes where one came from: out of a filter, to the team, to the teams.
+func (r *run) back() {
+	m := r.m
+	switch {
+	case m.filter != "":
+		m.filter = ""
+	case m.at == inTeams:
+	case m.at != inTeam:
+		r.goTo(inTeam)
+	default:
+		r.goTo(inTeams)
+	}
+}
+
+func (r *run) copy() {
+	if it, ok := r.m.row(); ok {
+		text := strings.TrimSpace(strip(it.line(1000)))
+		if need := it.on.Need; need != nil && need.Text != "" {
+			text = need.Text
+			if q, ok := r.m.request[need.Approval]; ok && q.Command != "" {
+				text = q.Command
+			}
+		}
+		if r.m.at == inScreen {
+			text = strip(strings.Join(r.m.screen.Lines, "\n"))
+		}
+		r.term.Copy(text)
+		r.m.say("copied", false)
+	}
+}
+
+// begin does an action, or asks for what it needs first. why says that the key may not
+// answer.
+func (r *run) begin(a view.Action, e term.Event, why string) {
+	m := r.m
+	t := m.target()
+	d := t.Deed(a)
+	if slices.Contains(a.On, view.OnTeam) && !slices.Contains(a.On, t.Thing) {
+		d = view.Deed{Action: a.ID}
+	}
+	if id := m.approval(); id != 0 && a.Operation == "ApprovalAnswer" {
+		d.Approval = id
+		req, ok := m.request[id]
+		if !ok {
+			m.say("the request is still being read", true)
+			return
+		}
+		d.Seen = req.Seen()
+	}
+	switch {
+	case a.Terminal:
+		r.away(d)
+	case a.Confirm:
+		name := d.Member
+		if t.Thing == view.OnTask {
+			name = d.Task
+		}
+		m.over = overlay{kind: confirmOverlay, action: a, deed: d, opened: e.At, draft: name, title: fmt.Sprintf("%s %s: this cannot be taken back. Type %s to do it", a.Title, view.Clean(name), view.Clean(name))}
+	case a.Asks != "":
+		r.ask(a, d, e)
+	case a.Operation == "ApprovalAnswer":
+		switch {
+		case why != "":
+			m.say(why, true)
+		case r.frame.seen[d.Approval] != d.Seen:
+			m.over = overlay{kind: requestOverlay, approval: d.Approval} // what is not seen as a whole is opened first
+		default:
+			r.guard.give(d, e.At)
+		}
+	default:
+		r.do(d)
+	}
+}
+
+// ask opens the field for what an action needs. What was typed before and not sent is
+// still in it.
+func (r *run) ask(a view.Action, d view.Deed, e term.Event) {
+	m := r.m
+	what := d.Member
+	if d.Approval != 0 && a.Operation == "ApprovalAnswer" {
+		what = fmt.Sprintf("request %d of %s", d.Approval, d.Member)
+	} else if t := m.target(); t.Thing == view.OnTask && a.ID != "message" {
+		what = "task " + d.Task
+	}
+	title := strings.TrimSpace(a.Title+" "+view.Clean(what)) + ": " + a.Asks
+	o := overlay{kind: inputOverlay, action: a, deed: d, title: title, draft: strings.TrimSpace(a.Title + " " + what), opened: e.At}
+	if a.Operation == "ApprovalAnswer" {
+		o.approval = d.Approval
+	}
+	o.field.text = m.drafts[o.draft]
+	if o.field.text == "" {
+		switch a.ID {
+		case "approve-edited":
+			o.field.text = string(m.request[d.Approval].Input)
+		case "rename-task":
+			if t := m.target().Task; t != nil {
+				o.field.text = t.Subject
+			}
+		}
+	}
+	o.field.at = len(o.field.text)
+	m.over = o
+}
+
+func (r *run) keepDraft() {
+	o := &r.m.over
+	if o.kind != inputOverlay {
+		return
+	}
+	if strings.TrimSpace(o.field.text) == "" {
+		delete(r.m.drafts, o.draft)
+	} else {
+		r.m.drafts[o.draft] = o.field.text
+	}
+}
+
+// overKey is a key on what stands over the place.
+func (r *run) overKey(e term.Event, why string) (leave bool) {
+	m := r.m
+	o := &m.over
+	switch o.kind {
+	case requestOverlay:
+		return r.requestKey(e, why)
+	case inputOverlay, confirmOverlay:
+		r.inputKey(e, why)
+	case filterOverlay:
+		switch e.Key {
+		case "enter":
+			m.over = overlay{}
+		case "esc":
+			m.filter, m.over = "", overlay{}
+		default:
+			if o.field.key(e.Key) {
+				m.filter = o.field.text
+			}
+		}
+	case choiceOverlay, paletteOverlay, helpOverlay:
+		return r.choiceKey(e)
+	case leaveOverlay:
+		m.over = overlay{}
+		if e.Key == "q" {
+			m.drafts = map[string]string{}
+			return r.quit()
+		}
+	case noOverlay:
+	}
+	return false
+}
+
+func (r *run) requestKey(e term.Event, why string) (leave bool) {
+	m := r.m
+	page := max(1, (m.rows-3)/2)
+	switch commandOf(e.Key) {
+	case "back", "open":
+		m.over = overlay{}
+	case "down":
+		m.over.scroll++
+	case "up":
+		m.over.scroll--
+	case "scroll-down":
+		m.over.scroll += page
+	case "scroll-up":
+		m.over.scroll -= page
+	case "top":
+		m.over.scroll = 0
+	case "bottom":
+		m.over.scroll = 1 << 30
+	case "next-need", "previous-need":
+		m.over = overlay{}
+		return r.command(commandOf(e.Key), e)
+	case "quit":
+		m.over = overlay{}
+	default:
+		if a, ok := m.actionOf(e.Key); ok {
+			r.begin(a, e, why)
+		}
+	}
+	return false
+}
+
+func (r *run) inputKey(e term.Event, why string) {
+	m := r.m
+	o := &m.over
+	switch {
+	case e.Key == "esc":
+		r.keepDraft()
+		m.over = overlay{}
+	case e.Key == "enter" && o.kind == confirmOverlay:
+		if o.field.text != o.draft {
+			m.say("nothing was done: that is not its name", true)
+		} else {
+			r.do(o.deed)
+		}
+		m.over = overlay{}
+	case e.Key == "enter":
+		if strings.TrimSpace(o.field.text) == "" {
+			m.say("nothing is typed yet", true)
+			return
+		}
+		if why != "" && o.action.Operation == "ApprovalAnswer" {
+			m.say(why, true)
+			return
+		}
+		d := o.deed
+		d.Text = o.field.text
+		r.keepDraft() // until it is known to have been done
+		draft := o.draft
+		m.over = overlay{}
+		r.doThen(d, func(m *model) { delete(m.drafts, draft) })
+	default:
+		if o.field.key(e.Key) {
+			r.keepDraft()
+		}
+	}
+}
+
+func (r *run) choiceKey(e term.Event) (leave bool) {
+	m := r.m
+	o := &m.over
+	list := m.matching()
+	switch e.Key {
+	case "esc":
+		m.over = overlay{}
+	case "down", "tab", "ctrl-n":
+		o.at = clamp(o.at+1, 0, max(0, len(list)-1))
+	case "up", "backtab", "ctrl-p":
+		o.at = clamp(o.at-1, 0, max(0, len(list)-1))
+	case "pgdn", "pgup":
+		n := max(1, m.rows-4)
+		if e.Key == "pgup" {
+			n = -n
+		}
+		o.at = clamp(o.at+n, 0, max(0, len(list)-1))
+	case "enter":
+		if o.at >= len(list) {
+			return false
+		}
+		return r.chosen(list[o.at], e)
+	default:
+		if o.field.key(e.Key) {
+			o.at = 0
+		}
+	}
+	return false
+}
+
+func (r *run) chosen(c choice, e term.Event) (leave bool) {
+	r.m.over = overlay{}
+	if c.command != "" {
+		return r.command(c.command, e)
+	}
+	why := ""
+	if r.frame.seen[r.m.approval()] == "" && c.action.Operation == "ApprovalAnswer" && c.action.Asks == "" {
+		// The menu stood over what would be answered.
+		r.m.over = overlay{kind: requestOverlay, approval: r.m.approval()}
+		return false
+	}
+	r.begin(c.action, e, why)
+	return false
+}
+
+// do carries a deed out beside the screen.
+func (r *run) do(d view.Deed) { r.doThen(d, nil) }
+
+func (r *run) doThen(d view.Deed, then func(*model)) {
+	t := r.team
+	if t == nil {
+		r.m.say("the team cannot be reached now", true)
+		return
+	}
+	if d.Approval != 0 && r.m.over.approval == d.Approval {
+		r.m.over = overlay{}
+	}
+	r.m.say("…", false)
+	r.async(r.teamCtx, func(ctx context.Context) func(*model) {
+		// What was begun is brought to an end, though the screen is left meanwhile.
+		done, err := t.Do(context.WithoutCancel(ctx), d)
+		return func(m *model) {
+			if err != nil {
+				m.fail("", err, team.HintOf(err))
+				return
+			}
+			if then != nil {
+				then(m)
+			}
+			m.say(done.Said, false)
+			if done.Message != "" {
+				m.sent, m.sentTo, m.receipt, m.toast = done.Message, d.Member, nil, ""
+				r.readReceipt()
+			}
+		}
+	})
+}
+
+// away gives the terminal to what needs it, and comes back afterwards.
+func (r *run) away(d view.Deed) {
+	t := r.team
+	if t == nil {
+		return
+	}
+	var err error
+	if paused := r.term.Pause(func() { _, err = t.Do(r.ctx, d) }); paused != nil {
+		r.m.fail("", paused, "")
+	}
+	if err != nil {
+		r.m.fail("", err, team.HintOf(err))
+	}
+	r.m.cols, r.m.rows = r.term.Size()
+}
+
+// mouse is a click or the wheel.
+func (r *run) mouse(e term.Event) {
+	m := r.m
+	switch e.Key {
+	case "wheel-down", "wheel-up":
+		n := 3
+		if e.Key == "wheel-up" {
+			n = -3
+		}
+		switch m.over.kind {
+		case noOverlay:
+			r.step(n)
+		case requestOverlay:
+			m.over.scroll += n
+		default:
+			m.over.at += n
+		}
+	case "left":
+		for _, g := range r.frame.regions {
+			if g.y != e.Y || e.X < g.left || e.X >= g.right {
+				continue
+			}
+			if n, ok := strings.CutPrefix(g.id, "choice:"); ok {
+				_, _ = fmt.Sscan(n, &m.over.at) // it is a number
+				if list := m.matching(); m.over.at < len(list) {
+					r.chosen(list[m.over.at], e)
+				}
+				return
+			}
+			if m.over.kind != noOverlay {
+				return
+			}
+			if m.cursor == g.id && e.At.Sub(m.lastKey) < settle/4 { // twice
+				r.open()
+				return
+			}
+			m.lastKey = e.At
+			m.choose(g.id)
+			return
+		}
+	case "right":
+		r.command("menu", e)
+	}
+}

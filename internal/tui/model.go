@@ -1,0 +1,364 @@
+package tui
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/teamctl/teamctl/internal/view"
+)
+
+// place is what fills the screen.
+type place string
+
+// Places, in the order of their digits; the last two have none.
+const (
+	inTeam    place = "team"
+	inTasks   place = "tasks"
+	inNeeds   place = "needs"
+	inMail    place = "mail"
+	inChanges place = "changes"
+	inUsage   place = "usage"
+	inScreen  place = "screen"
+	inTeams   place = "teams"
+)
+
+var digits = []place{inTeam, inTasks, inNeeds, inMail, inChanges, inUsage}
+
+// Views are the names of the places that can be asked for.
+func Views() []string {
+	out := []string{}
+	for _, p := range digits {
+		out = append(out, string(p))
+	}
+	return out
+}
+
+// settle is how long after the last key the order of the rows is taken anew: they do not
+// move under a hand.
+const settle = 2 * time.Second
+
+// model is everything that is on the screen, and nothing else: what it shows is drawn from
+// it alone.
+type model struct {
+	cols, rows int
+	now        time.Time
+	style      Style
+	ascii      bool
+	readOnly   bool
+
+	teams     []view.Glance
+	name      string // of the team
+	snap      view.Snapshot
+	have      bool   // a snapshot has come
+	problem   string // why there is none, or no newer one
+	problemAt time.Time
+
+	at       place
+	sections []group // as they are shown
+	tab      int     // of home in one column: the group below the needs
+	cursor   string  // id of the selected row
+	top      map[string]int
+	lastKey  time.Time
+	filter   string
+
+	request  map[int64]view.Request
+	member   map[string]view.MemberDetail
+	task     map[string]view.TaskDetail
+	screen   view.Frame // of the member screenOf
+	screenOf string
+	mail     []view.Message
+	usage    view.Usage
+	changes  view.Changes
+	files    []view.FileDiff
+	merges   []view.Merge
+	deps     map[string][]string
+	tasksAs  string // list, board, graph
+
+	over overlay
+
+	scroll  int    // of the detail that is looked at
+	toast   string // what came of the last thing done
+	bad     bool   // it is an error
+	sent    string // id of the message whose receipt is shown
+	sentTo  string
+	receipt []view.Receipt
+	drafts  map[string]string // what was typed and not sent, by what it was for
+}
+
+func newModel() *model {
+	return &model{
+		at: inTeam, top: map[string]int{}, request: map[int64]view.Request{}, member: map[string]view.MemberDetail{}, task: map[string]view.TaskDetail{},
+		drafts: map[string]string{}, tasksAs: "list", tab: 1, style: Style{On: false},
+	}
+}
+
+// group is a list with a heading.
+type group struct {
+	id, title string
+	items     []item
+}
+
+// item is one row of a group.
+type item struct {
+	id   string
+	on   view.Target
+	gone bool   // it went since the order was taken
+	text string // without its mark, for the filter
+	// line draws it into a width; more, which may be nil, what stands below it while it is
+	// selected.
+	line func(width int) string
+	more func(width int) []string
+	file int // of the changes, from 1
+}
+
+// row is the selected one.
+func (m *model) row() (item, bool) {
+	for _, s := range m.sections {
+		for _, it := range s.items {
+			if it.id == m.cursor {
+				return it, true
+			}
+		}
+	}
+	return item{}, false
+}
+
+// flat are all rows in order, and the place of the selected one, -1 for none.
+func (m *model) flat() (all []item, at int) {
+	at = -1
+	for _, s := range m.visible() {
+		for _, it := range s.items {
+			if it.id == m.cursor {
+				at = len(all)
+			}
+			all = append(all, it)
+		}
+	}
+	return all, at
+}
+
+// visible are the sections whose rows can be gone to.
+func (m *model) visible() []group {
+	if m.at != inTeam || m.wide() || len(m.sections) < 2 {
+		return m.sections
+	}
+	at := m.groupAt()
+	if m.small() {
+		return m.sections[at : at+1]
+	}
+	if at == 0 {
+		at = clamp(m.tab, 1, len(m.sections)-1)
+	}
+	return []group{m.sections[0], m.sections[at]}
+}
+
+// groupAt is the group of the selected row, or the first that has rows.
+func (m *model) groupAt() int {
+	first := -1
+	for i, s := range m.sections {
+		if first < 0 && len(s.items) > 0 {
+			first = i
+		}
+		if slices.ContainsFunc(s.items, func(it item) bool { return it.id == m.cursor }) {
+			return i
+		}
+	}
+	return max(0, first)
+}
+
+func (m *model) wide() bool  { return m.cols >= 100 && m.rows >= 16 }
+func (m *model) small() bool { return m.cols < 60 || m.rows < 12 }
+
+func clamp(n, low, high int) int { return max(low, min(n, high)) }
+
+// refresh builds the rows anew. While a hand is at the keys they stay in their places:
+// what has gone stays, marked, and what is new comes last.
+func (m *model) refresh() {
+	fresh := m.build()
+	if m.filter != "" {
+		for i := range fresh {
+			fresh[i].items = slices.DeleteFunc(fresh[i].items, func(it item) bool { return !matches(it.text, m.filter) })
+		}
+	}
+	moving := m.now.Sub(m.lastKey) < settle
+	if moving && len(fresh) == len(m.sections) {
+		for i := range fresh {
+			if fresh[i].id == m.sections[i].id {
+				fresh[i].items = held(m.sections[i].items, fresh[i].items)
+			}
+		}
+	}
+	old, at := m.flat()
+	m.sections = fresh
+	if _, ok := m.row(); !ok || !m.reachable() {
+		all, _ := m.flat()
+		switch {
+		case len(all) == 0:
+			m.cursor = ""
+		case at >= 0 && len(old) > 0:
+			m.cursor = all[clamp(at, 0, len(all)-1)].id
+		default:
+			m.cursor = all[0].id
+		}
+	}
+}
+
+func (m *model) reachable() bool {
+	_, at := m.flat()
+	return at >= 0
+}
+
+// held is the new list in the order of the old one.
+func held(old, fresh []item) []item {
+	byID := map[string]item{}
+	for _, it := range fresh {
+		byID[it.id] = it
+	}
+	out := make([]item, 0, len(fresh))
+	seen := map[string]bool{}
+	for _, it := range old {
+		now, ok := byID[it.id]
+		if !ok {
+			it.gone = true
+			now = it
+		}
+		seen[it.id] = true
+		out = append(out, now)
+	}
+	for _, it := range fresh {
+		if !seen[it.id] {
+			out = append(out, it)
+		}
+	}
+	return out
+}
+
+// unsettled is how long until rows that are held in their places may go.
+func (m *model) unsettled() time.Duration {
+	rest := settle - m.now.Sub(m.lastKey)
+	if rest <= 0 || m.lastKey.IsZero() {
+		return 0
+	}
+	return rest
+}
+
+// matches reports whether a row has all words of a filter.
+func matches(text, filter string) bool {
+	text = strings.ToLower(text)
+	for _, w := range strings.Fields(strings.ToLower(filter)) {
+		if !strings.Contains(text, w) {
+			return false
+		}
+	}
+	return true
+}
+
+// say shows what came of something in the last line, until the next key.
+func (m *model) say(text string, bad bool) { m.toast, m.bad = text, bad }
+
+// fail says an error with its hint.
+func (m *model) fail(what string, err error, hint string) {
+	text := strings.TrimSpace(what + " " + err.Error())
+	if hint != "" {
+		text += ": " + hint
+	}
+	m.say(text, true)
+}
+
+// move goes n rows on.
+func (m *model) move(n int) {
+	all, at := m.flat()
+	if len(all) == 0 {
+		return
+	}
+	m.choose(all[clamp(at+n, 0, len(all)-1)].id)
+}
+
+func (m *model) choose(id string) {
+	if m.cursor != id {
+		m.cursor, m.scroll = id, 0
+	}
+}
+
+// nextNeed selects the need that follows the selected one, or comes before it.
+func (m *model) nextNeed(step int) bool {
+	var ids []string
+	for _, s := range m.sections {
+		if s.id == "needs" {
+			for _, it := range s.items {
+				if !it.gone {
+					ids = append(ids, it.id)
+				}
+			}
+		}
+	}
+	if len(ids) == 0 {
+		return false
+	}
+	at := slices.Index(ids, m.cursor)
+	switch {
+	case at >= 0:
+		at = (at + step + len(ids)) % len(ids)
+	case step < 0:
+		at = len(ids) - 1
+	default:
+		at = 0
+	}
+	m.choose(ids[at])
+	return true
+}
+
+// target is what an action is about now.
+func (m *model) target() view.Target {
+	if it, ok := m.row(); ok && !it.gone {
+		return it.on
+	}
+	return view.Target{Thing: view.OnTeam}
+}
+
+// actions are those that can be done with the selected row, those of the team behind them.
+func (m *model) actions() []view.Action {
+	t := m.target()
+	var list []view.Action
+	if t.Thing != view.OnTeam {
+		list = view.ActionsOn(t)
+	}
+	list = append(list, view.ActionsOn(view.Target{Thing: view.OnTeam})...)
+	if m.readOnly {
+		list = slices.DeleteFunc(list, func(a view.Action) bool { return a.Operation != "" })
+	}
+	return list
+}
+
+// receiptLine is how far the message that was sent last has come.
+func (m *model) receiptLine() string {
+	if m.sent == "" || len(m.receipt) == 0 {
+		return ""
+	}
+	r := m.receipt[0]
+	line := fmt.Sprintf("to %s: %s %s", view.Clean(m.sentTo), r.State, r.At.Local().Format("15:04:05"))
+	if n := len(m.receipt); n > 1 {
+		counts := map[string]int{}
+		for _, x := range m.receipt {
+			counts[string(x.State)]++
+		}
+		var parts []string
+		for _, x := range m.receipt {
+			if c := counts[string(x.State)]; c > 0 {
+				parts = append(parts, fmt.Sprintf("%d %s", c, x.State))
+				counts[string(x.State)] = 0
+			}
+		}
+		line = "to all: " + strings.Join(parts, ", ")
+	}
+	if r.Reason != "" {
+		line += ": " + view.Clean(r.Reason)
+	}
+	return line
+}
+
+// doing is an async read or deed; its result comes back as a change of the model.
+type doing func(ctx context.Context) func(*model)

@@ -1,0 +1,315 @@
+package tui
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/teamctl/teamctl/internal/plain"
+	"github.com/teamctl/teamctl/internal/view"
+)
+
+// overlay is what stands over a place until it is left.
+type overlay struct {
+	kind   overlayKind
+	title  string
+	action view.Action
+	deed   view.Deed
+	draft  string // name of what is typed, among the drafts
+
+	field    field
+	approval int64 // of the request
+	choices  []choice
+	at       int
+	scroll   int
+	opened   time.Time
+}
+
+type overlayKind int
+
+const (
+	noOverlay      overlayKind = iota
+	requestOverlay             // a request in full
+	inputOverlay               // a text for an action
+	confirmOverlay             // the name of what is taken away
+	choiceOverlay              // the menu of a row
+	paletteOverlay             // everything that can be done
+	helpOverlay                // the keys of the place
+	filterOverlay
+	leaveOverlay // there is unsent text
+)
+
+// choice is a line of a menu or of the palette: a command of the screen, or an action.
+type choice struct {
+	title, key, line string
+	command          string
+	action           view.Action
+}
+
+func (o overlay) keys() []string {
+	switch o.kind {
+	case requestOverlay:
+		return []string{"a approve", "x reject", "e edit", "i answer", "esc back", "ctrl-d more"}
+	case inputOverlay:
+		return []string{"enter send", "ctrl-j new line", "esc keep as a draft"}
+	case confirmOverlay:
+		return []string{"enter do it", "esc leave it"}
+	case filterOverlay:
+		return []string{"/" + o.field.text + "_", "enter keep", "esc drop"}
+	case leaveOverlay:
+		return []string{"q leave", "esc stay"}
+	case choiceOverlay, paletteOverlay, helpOverlay:
+		return []string{"enter do", "esc back", "type to search"}
+	case noOverlay:
+	}
+	return nil
+}
+
+// field is a text that is typed. at is a byte.
+type field struct {
+	text string
+	at   int
+}
+
+func (f *field) insert(s string) {
+	s = strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' || r >= ' ' && r != 0x7f {
+			return r
+		}
+		return -1
+	}, strings.ReplaceAll(s, "\r", "\n"))
+	f.text = f.text[:f.at] + s + f.text[f.at:]
+	f.at += len(s)
+}
+
+// key edits the text; false for a key that does not.
+func (f *field) key(k string) bool {
+	before, after := f.text[:f.at], f.text[f.at:]
+	switch k {
+	case "backspace":
+		_, n := utf8.DecodeLastRuneInString(before)
+		f.text, f.at = before[:len(before)-n]+after, f.at-n
+	case "delete":
+		_, n := utf8.DecodeRuneInString(after)
+		f.text = before + after[n:]
+	case "left":
+		_, n := utf8.DecodeLastRuneInString(before)
+		f.at -= n
+	case "right":
+		_, n := utf8.DecodeRuneInString(after)
+		f.at += n
+	case "home", "ctrl-a":
+		f.at = strings.LastIndexByte(before, '\n') + 1
+	case "end", "ctrl-e":
+		if i := strings.IndexByte(after, '\n'); i >= 0 {
+			f.at += i
+		} else {
+			f.at = len(f.text)
+		}
+	case "up", "down":
+		f.line(k == "up")
+	case "ctrl-u":
+		start := strings.LastIndexByte(before, '\n') + 1
+		f.text, f.at = f.text[:start]+after, start
+	case "ctrl-w":
+		kept := strings.TrimRight(before, " ")
+		kept = kept[:strings.LastIndexAny(kept, " \n")+1]
+		f.text, f.at = kept+after, len(kept)
+	case "ctrl-j":
+		f.insert("\n")
+	case "space":
+		f.insert(" ")
+	case "tab":
+		f.insert("\t")
+	default:
+		if utf8.RuneCountInString(k) != 1 && (len(k) < 2 || k[0] < 0x80) {
+			return false
+		}
+		f.insert(k)
+	}
+	return true
+}
+
+// line goes to the line above or below, to the same column where it has one.
+func (f *field) line(up bool) {
+	start := strings.LastIndexByte(f.text[:f.at], '\n') + 1
+	column := utf8.RuneCountInString(f.text[start:f.at])
+	to := 0
+	if up {
+		if start == 0 {
+			return
+		}
+		to = strings.LastIndexByte(f.text[:start-1], '\n') + 1
+	} else {
+		i := strings.IndexByte(f.text[f.at:], '\n')
+		if i < 0 {
+			return
+		}
+		to = f.at + i + 1
+	}
+	for f.at = to; column > 0 && f.at < len(f.text) && f.text[f.at] != '\n'; column-- {
+		_, n := utf8.DecodeRuneInString(f.text[f.at:])
+		f.at += n
+	}
+}
+
+// draw is the text in a box, and where the cursor is in it.
+func (f field) draw(width, height int) (lines []string, x, y int) {
+	width, height = max(1, width), max(1, height)
+	for line := range strings.SplitSeq(f.text, "\n") {
+		lines = append(lines, strings.Split(hardWrap(line, width), "\n")...)
+	}
+	before := strings.Split(f.text[:f.at], "\n")
+	for i, line := range before {
+		parts := strings.Split(hardWrap(line, width), "\n")
+		if i < len(before)-1 {
+			y += len(strings.Split(hardWrap(lineAt(f.text, i), width), "\n"))
+			continue
+		}
+		y += len(parts) - 1
+		x = view.Width(shown(parts[len(parts)-1]))
+	}
+	for i := range lines {
+		lines[i] = shown(lines[i])
+	}
+	if x >= width {
+		x = width - 1
+	}
+	if top := y - height + 1; top > 0 {
+		lines, y = lines[min(top, len(lines)):], height-1
+	}
+	return lines[:min(len(lines), height)], x, y
+}
+
+func shown(s string) string { return plain.Visible(strings.ReplaceAll(s, "\t", "    ")) }
+
+func lineAt(text string, i int) string { return strings.Split(text, "\n")[i] }
+
+// hardWrap breaks a line after so many cells.
+func hardWrap(line string, width int) string {
+	var b strings.Builder
+	w := 0
+	for _, r := range line {
+		rw := view.Width(shown(string(r)))
+		if w+rw > width && w > 0 {
+			b.WriteByte('\n')
+			w = 0
+		}
+		b.WriteRune(r)
+		w += rw
+	}
+	return b.String()
+}
+
+// drawOverlay draws what stands over the place, into the room below the head.
+func (m *model) drawOverlay(f *frame, room int) {
+	o := &m.over
+	width := m.cols - 2
+	switch o.kind {
+	case requestOverlay:
+		lines, whole := m.requestLines(o.approval, width)
+		if whole {
+			if r := m.request[o.approval]; r.State == "pending" {
+				f.seen[r.ID] = r.Seen()
+			}
+		}
+		o.scroll = clamp(o.scroll, 0, max(0, len(lines)-room))
+		rest := lines[o.scroll:]
+		if len(rest) > room {
+			rest = append(slices.Clone(rest[:room-1]), m.style.Dim(fmt.Sprintf("%d more lines: ctrl-d", len(rest)-room+1)))
+		}
+		for _, l := range rest {
+			f.add(" " + l)
+		}
+	case inputOverlay, confirmOverlay:
+		head := wrapped(m.style.Bold(o.title), width)
+		head = head[:min(len(head), max(1, room-1))]
+		if o.kind == inputOverlay && o.approval != 0 && room > 6 {
+			lines, _ := m.requestLines(o.approval, width)
+			head = append(slices.Clone(lines[:min(len(lines), room-4)]), head...)
+		}
+		for _, l := range head {
+			f.add(" " + l)
+		}
+		top := len(f.lines)
+		lines, x, y := o.field.draw(width-2, room-len(head))
+		for _, l := range lines {
+			f.add(" " + m.style.Dim("▏") + " " + l)
+		}
+		f.cursor, f.x, f.y = true, x+3, top+y
+	case choiceOverlay, paletteOverlay, helpOverlay:
+		list := m.matching()
+		f.add(" " + m.style.Bold(o.title) + "  " + m.style.Dim("/") + plain.Visible(o.field.text))
+		f.cursor, f.x, f.y = true, view.Width(o.title)+4+view.Width(plain.Visible(o.field.text)), len(f.lines)-1
+		rows := max(0, room-1)
+		o.at = clamp(o.at, 0, max(0, len(list)-1))
+		top := clamp(o.at-rows+1, 0, len(list))
+		wide := 12
+		for _, c := range list {
+			wide = max(wide, view.Width(c.title))
+		}
+		for i := top; i < len(list) && i < top+rows; i++ {
+			c := list[i]
+			mark := "  "
+			if i == o.at {
+				mark = "› "
+			}
+			line := mark + columns(m.cols-3, "  ", []string{c.key, c.title, m.style.Dim(c.line)}, []int{min(9, m.cols/4), min(wide, m.cols/2), 0})
+			if i == o.at {
+				line = m.style.Bold(line)
+			}
+			f.regions = append(f.regions, region{y: len(f.lines), left: 0, right: m.cols, id: fmt.Sprintf("choice:%d", i)})
+			f.add(" " + line)
+		}
+	case leaveOverlay:
+		for _, l := range wrapped("There is text that was not sent:", width) {
+			f.add(" " + l)
+		}
+		for _, name := range slices.Sorted(maps.Keys(m.drafts)) {
+			f.add("   " + view.Cut(view.Clean(name)+": "+view.Clean(m.drafts[name]), width-2))
+		}
+	case filterOverlay:
+		m.over.kind = noOverlay // the list stays in sight
+		g := m.draw()
+		m.over.kind = filterOverlay
+		f.lines = append(f.lines[:0], g.lines[:min(len(g.lines), room+1)]...)
+		f.regions = g.regions
+	case noOverlay:
+	}
+}
+
+// matching are the choices that have the words that were typed.
+func (m *model) matching() []choice {
+	var out []choice
+	for _, c := range m.over.choices {
+		if m.over.field.text == "" || c.key == m.over.field.text || matches(c.title+" "+c.line, m.over.field.text) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// asciiOnly puts signs of ASCII in the place of others, cell for cell.
+func asciiOnly(line string) string {
+	var b strings.Builder
+	for _, r := range line {
+		if r < 0x80 {
+			b.WriteRune(r)
+			continue
+		}
+		if s, ok := asciiSigns[r]; ok {
+			b.WriteString(s)
+			continue
+		}
+		b.WriteString(strings.Repeat("?", view.Width(string(r))))
+	}
+	return b.String()
+}
+
+var asciiSigns = map[rune]string{
+	'▸': ">", '·': ".", '✗': "x", '✓': "+", '◌': "o", '›': ">", '…': "~", '●': "*", '○': "o", '▏': "|", '↑': "^", '↓': "v",
+	'│': "|", '─': "-", '┌': "+", '┐': "+", '└': "+", '┘': "+", '├': "+", '┤': "+", '┬': "+", '┴': "+", '┼': "+",
+}

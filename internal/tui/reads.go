@@ -1,0 +1,217 @@
+package tui
+
+import (
+	"context"
+	"time"
+
+	"github.com/teamctl/teamctl/internal/view"
+)
+
+// want reads what the screen shows of the selected row, where it is not known yet.
+func (r *run) want() {
+	m := r.m
+	if r.team == nil || !m.have {
+		return
+	}
+	if m.over.kind == requestOverlay || m.over.approval != 0 {
+		if _, ok := m.request[m.over.approval]; !ok {
+			r.readRequest(m.over.approval)
+		}
+	}
+	it, ok := m.row()
+	if !ok || m.at == inTeams {
+		r.unwatch()
+		return
+	}
+	switch on := it.on; {
+	case on.Thing == view.OnApproval:
+		if _, ok := m.request[on.Need.Approval]; !ok {
+			r.readRequest(on.Need.Approval)
+		}
+	case on.Thing == view.OnTask && on.Task != nil:
+		if _, ok := m.task[on.Task.ID]; !ok {
+			r.readTask(on.Task.ID)
+		}
+	}
+	name := ""
+	switch {
+	case m.at == inScreen:
+		name = m.screenOf
+	case (m.at == inTeam && m.wide() || m.at == inNeeds) && it.on.Thing == view.OnMember && it.on.Member != nil:
+		name = it.on.Member.Name
+		if _, ok := m.member[name]; !ok && !r.running["member "+name] {
+			r.readMember(name)
+		}
+	}
+	if name == "" {
+		r.unwatch()
+	} else if r.watch.name != name {
+		r.watchScreen(name)
+	}
+}
+
+func (r *run) readRequest(id int64) {
+	t := r.team
+	if t == nil || id == 0 {
+		return
+	}
+	r.read("request", func(ctx context.Context) func(*model) {
+		x, err := t.Request(ctx, id)
+		return func(m *model) {
+			if err != nil {
+				m.fail("", err, "")
+				return
+			}
+			m.request[id] = x
+		}
+	})
+}
+
+func (r *run) readTask(id string) {
+	t := r.team
+	if t == nil {
+		return
+	}
+	r.read("task", func(ctx context.Context) func(*model) {
+		x, err := t.Task(ctx, id)
+		return func(m *model) {
+			if err == nil {
+				m.task[id] = x
+			} else {
+				m.task[id] = view.TaskDetail{Error: err.Error()}
+			}
+		}
+	})
+}
+
+func (r *run) readMember(name string) {
+	t := r.team
+	if t == nil {
+		return
+	}
+	r.read("member "+name, func(ctx context.Context) func(*model) {
+		x, err := t.Member(ctx, name)
+		if err != nil {
+			x.Unknown = err.Error()
+		}
+		return func(m *model) { m.member[name] = x }
+	})
+}
+
+func (r *run) readReceipt() {
+	t, id := r.team, r.m.sent
+	if t == nil {
+		return
+	}
+	r.read("receipt", func(ctx context.Context) func(*model) {
+		list, err := t.Receipts(ctx, id)
+		if err != nil {
+			return nil
+		}
+		return func(m *model) {
+			if m.sent == id {
+				m.receipt = list
+			}
+		}
+	})
+}
+
+// readPlace reads what the place shows beside the snapshot.
+func (r *run) readPlace() {
+	t, m := r.team, r.m
+	if t == nil {
+		return
+	}
+	failed := func(err error) func(*model) { return func(m *model) { m.fail("", err, "") } }
+	switch m.at {
+	case inMail:
+		r.read("mail", func(ctx context.Context) func(*model) {
+			list, err := t.Mail(ctx)
+			if err != nil {
+				return failed(err)
+			}
+			return func(m *model) { m.mail = list }
+		})
+	case inUsage:
+		r.read("usage", func(ctx context.Context) func(*model) {
+			u, err := t.Usage(ctx)
+			if err != nil {
+				return failed(err)
+			}
+			return func(m *model) { m.usage = u }
+		})
+	case inTasks:
+		r.read("dependencies", func(ctx context.Context) func(*model) {
+			d, err := t.Dependencies(ctx)
+			if err != nil {
+				return failed(err)
+			}
+			return func(m *model) { m.deps = d }
+		})
+	case inChanges:
+		name := m.changes.Member
+		r.read("changes", func(ctx context.Context) func(*model) {
+			list, err := t.Merges(ctx)
+			if err != nil {
+				return failed(err)
+			}
+			if name == "" {
+				return func(m *model) { m.merges = list }
+			}
+			c, err := t.Changes(ctx, name)
+			if err != nil {
+				c = view.Changes{Member: name, Why: err.Error()}
+			}
+			files := view.ParseDiff(c.Patch)
+			return func(m *model) {
+				m.merges = list
+				if m.changes.Member == name {
+					m.changes, m.files = c, files
+				}
+			}
+		})
+	default:
+	}
+}
+
+// looksAfter is how long a member stays selected before its screen is asked for: who moves
+// through a list asks for none.
+const looksAfter = 120 * time.Millisecond
+
+func (r *run) watchScreen(name string) {
+	r.unwatch()
+	t := r.team
+	ctx, cancel := context.WithCancel(r.teamCtx)
+	r.watch.name, r.watch.stop = name, cancel
+	r.m.screenOf, r.m.screen = name, view.Frame{}
+	r.all.Go(func() {
+		defer r.caught()
+		rest := time.NewTimer(looksAfter)
+		defer rest.Stop()
+		select {
+		case <-rest.C:
+		case <-ctx.Done():
+			return
+		}
+		show := func(f view.Frame) {
+			select {
+			case r.changes <- func(m *model) {
+				if ctx.Err() == nil {
+					m.screen = f
+				}
+			}:
+			case <-ctx.Done():
+			}
+		}
+		if err := t.Screen(ctx, name, show); err != nil && ctx.Err() == nil {
+			show(view.Frame{Ended: err.Error()})
+		}
+	})
+}
+
+func (r *run) unwatch() {
+	if r.watch.stop != nil {
+		r.watch.stop()
+		r.watch.stop, r.watch.name = nil, ""
+	}
+}

@@ -1,0 +1,571 @@
+package tui
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/teamctl/teamctl/internal/plain"
+	"github.com/teamctl/teamctl/internal/view"
+	"github.com/teamctl/teamctl/team"
+)
+
+// build makes the rows of the place from what is known.
+func (m *model) build() []group {
+	switch m.at {
+	case inTeam:
+		return []group{m.needRows(), m.memberRows(), m.taskRows()}
+	case inNeeds:
+		return []group{m.needRows()}
+	case inTasks:
+		return m.boardRows()
+	case inMail:
+		return []group{m.mailRows()}
+	case inChanges:
+		return []group{m.fileRows(), m.mergeRows()}
+	case inUsage:
+		return []group{m.usageRows()}
+	case inTeams:
+		return []group{m.teamRows()}
+	case inScreen:
+	}
+	return nil
+}
+
+// age is how long ago something was, "" where nobody knows.
+func (m *model) age(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return view.Age(m.now.Sub(t))
+}
+
+// columns puts texts beside each other: each is padded to its width, and the one of width
+// 0 gets what is left.
+func columns(width int, gap string, texts []string, widths []int) string {
+	left := width - len(gap)*(len(texts)-1)
+	for _, w := range widths {
+		left -= w
+	}
+	var b strings.Builder
+	for i, t := range texts {
+		if i > 0 {
+			b.WriteString(gap)
+		}
+		w := widths[i]
+		if w == 0 {
+			w = max(0, left)
+		}
+		b.WriteString(view.Pad(t, w))
+	}
+	return b.String()
+}
+
+// widest is the width of the longest text, at most most.
+func widest(most int, texts ...string) int {
+	w := 0
+	for _, t := range texts {
+		w = max(w, view.Width(t))
+	}
+	return min(w, most)
+}
+
+func (m *model) memberOf(name string) *view.Member {
+	for i := range m.snap.Members {
+		if m.snap.Members[i].Name == name {
+			return &m.snap.Members[i]
+		}
+	}
+	return nil
+}
+
+func (m *model) taskOf(id string) *view.Task {
+	for i := range m.snap.Tasks {
+		if m.snap.Tasks[i].ID == id {
+			return &m.snap.Tasks[i]
+		}
+	}
+	return nil
+}
+
+func needID(n view.Need) string {
+	return "need:" + string(n.Kind) + ":" + n.Member + ":" + n.Task + ":" + strconv.FormatInt(n.Approval, 10)
+}
+
+// needRows are what waits for a person. The word for each is what a person reads first:
+// "failed" for a task, too.
+func (m *model) needRows() group {
+	s := group{id: "needs", title: fmt.Sprintf("! %d NEED YOU", len(m.snap.Needs))}
+	if len(m.snap.Needs) == 0 {
+		s.title = "NOTHING NEEDS YOU"
+	}
+	who, word := 6, 6
+	for _, n := range m.snap.Needs {
+		who = max(who, widest(20, view.Clean(needWho(n))))
+		word = max(word, widest(12, needWord(n)))
+	}
+	for _, n := range m.snap.Needs {
+		on := view.Target{Thing: view.OnTeam, Need: &n, Member: m.memberOf(n.Member)}
+		switch {
+		case n.Approval != 0:
+			on.Thing = view.OnApproval
+		case n.Kind == view.NeedTask:
+			on.Thing, on.Task = view.OnTask, m.taskOf(n.Task)
+		case n.Kind == view.NeedMerge:
+			on.Thing = view.OnMember
+		case n.Member != "":
+			on.Thing = view.OnMember
+		}
+		if n.Task != "" {
+			on.Task = m.taskOf(n.Task)
+		}
+		text := plain.Visible(strings.TrimSpace(n.Text))
+		s.items = append(s.items, item{
+			id: needID(n), on: on, text: strings.Join([]string{needWord(n), n.Member, n.Task, text}, " "),
+			line: func(w int) string {
+				name := view.Clean(needWho(n))
+				if w < 26 {
+					return columns(w, " ", []string{name, m.age(n.Since)}, []int{0, min(4, view.Width(m.age(n.Since)))})
+				}
+				if w < 60 {
+					tag := min(word, 10)
+					return columns(w, " ", []string{needWord(n), name, m.age(n.Since)}, []int{tag, 0, 4})
+				}
+				return columns(w, "  ", []string{m.style.Yellow(needWord(n)), name, text, m.age(n.Since)}, []int{word, who, 0, 4})
+			},
+			more: func(w int) []string {
+				if w >= 26 && w < 60 {
+					return []string{"  " + text}
+				}
+				return nil
+			},
+		})
+	}
+	return s
+}
+
+func needWord(n view.Need) string {
+	if n.Kind == view.NeedTask {
+		return "failed"
+	}
+	return string(n.Kind)
+}
+
+func needWho(n view.Need) string {
+	switch {
+	case n.Kind == view.NeedTask:
+		return "task " + n.Task
+	case n.Member != "":
+		return n.Member
+	case n.Kind == view.NeedSupervisor:
+		return ""
+	}
+	return "team"
+}
+
+// sign is a member's state in one character and one word.
+func (m *model) sign(x view.Member) (sign, word string) {
+	if !m.snap.Down.IsZero() && !x.State.Terminal() {
+		return m.style.Yellow("?"), x.Doing()
+	}
+	switch x.State {
+	case team.Running:
+		switch {
+		case x.Paused:
+			return "=", "paused"
+		case !x.StalledSince.IsZero():
+			return m.style.Yellow("!"), "stalled"
+		case x.Activity == team.Working:
+			return m.style.Cyan("▸"), "working"
+		case x.Activity == team.Waiting:
+			return m.style.Yellow("?"), "waiting"
+		case x.Activity == team.Idle:
+			return m.style.Dim("·"), "idle"
+		}
+		return m.style.Dim("?"), string(x.Activity)
+	case team.Failed:
+		return m.style.Red("✗"), "failed"
+	default:
+	}
+	return m.style.Dim("○"), string(x.State)
+}
+
+// memberRank orders members by how much a person wants to see them.
+func (m *model) memberRank(x view.Member) int {
+	switch {
+	case x.State == team.Failed || !x.StalledSince.IsZero():
+		return 1
+	case x.State == team.Running && x.Activity == team.Waiting:
+		return 0
+	case x.State == team.Running && x.Activity == team.Working:
+		return 2
+	case x.State == team.Running && x.Activity != team.Idle || x.State == team.Starting || x.State == team.Backoff:
+		return 3
+	case x.State == team.Running:
+		return 4
+	}
+	return 5
+}
+
+// fold is how many members a screen shows one by one before those that do nothing share
+// a row.
+const fold = 12
+
+func (m *model) memberRows() group {
+	var list []view.Member
+	for _, x := range m.snap.Members {
+		if !x.Lead {
+			list = append(list, x)
+		}
+	}
+	s := group{id: "members", title: fmt.Sprintf("MEMBERS %d", len(list))}
+	slices.SortStableFunc(list, func(a, b view.Member) int { return m.memberRank(a) - m.memberRank(b) })
+	folded := map[int][]string{}
+	name := 6
+	for _, x := range list {
+		if r := m.memberRank(x); len(list) > fold && r >= 4 && m.filter == "" {
+			folded[r] = append(folded[r], view.Clean(x.Name))
+			continue
+		}
+		name = max(name, widest(18, view.Clean(x.Name)))
+	}
+	for _, x := range list {
+		if len(folded[m.memberRank(x)]) > 0 {
+			continue
+		}
+		sign, word := m.sign(x)
+		what, since, note := m.busy(x)
+		on := view.Target{Thing: view.OnMember, Member: &x}
+		if t, ok := m.snap.TaskOf(x.Name); ok {
+			on.Task = &t
+		}
+		s.items = append(s.items, item{
+			id: "member:" + x.Name, on: on,
+			text: strings.Join([]string{x.Name, "state:" + word, word, "agent:" + x.Agent, what}, " "),
+			line: func(w int) string {
+				who := m.style.Member(x.Color, view.Clean(x.Name))
+				if w < 26 {
+					return columns(w, " ", []string{sign, who, since}, []int{1, 0, min(4, view.Width(since))})
+				}
+				if w < 44 {
+					return columns(w, " ", []string{sign, who, word, since}, []int{1, 0, widest(9, word), 4})
+				}
+				texts, widths := []string{sign, who, word, what, since}, []int{1, name, 8, 0, 4}
+				if w >= 50 && note != "" {
+					texts, widths = append(texts, note), append(widths, 7)
+				}
+				return columns(w, " ", texts, widths)
+			},
+		})
+	}
+	for _, r := range []int{4, 5} {
+		if names := folded[r]; len(names) > 0 {
+			word := map[int]string{4: "idle", 5: "not running"}[r]
+			s.items = append(s.items, item{id: "members:" + word, text: word, on: view.Target{Thing: view.OnTeam}, line: func(w int) string {
+				return view.Cut(fmt.Sprintf("· %d %s  %s", len(names), word, strings.Join(names, " ")), w)
+			}})
+		}
+	}
+	return s
+}
+
+// busy is what a member is busy with, since when, and what it has cost.
+func (m *model) busy(x view.Member) (what, since, cost string) {
+	if x.CostKnown {
+		cost = fmt.Sprintf("$%.2f", x.Cost)
+	} else {
+		cost = "     -"
+	}
+	at := x.ActiveSince
+	switch {
+	case !m.snap.Down.IsZero() && !x.State.Terminal():
+		return m.snap.Down.Local().Format("15:04"), m.age(m.snap.Down), cost
+	case x.WaitsFor != "" && x.Activity == team.Waiting:
+		what = x.WaitsFor
+	case x.State != team.Running:
+		what, at = view.Clean(x.Note), x.Since
+	case !x.StalledSince.IsZero():
+		at = x.StalledSince
+	}
+	if t, ok := m.snap.TaskOf(x.Name); ok && what == "" {
+		what = t.ID + " " + view.Clean(t.Subject)
+		if x.Activity == team.Working {
+			at = t.Began
+		}
+	}
+	if x.State == team.Running && x.Plan && what == "" {
+		what = "plan mode"
+	}
+	for _, n := range m.snap.Needs {
+		if n.Member == x.Name && (n.Approval != 0 || n.Kind == view.NeedDialog) {
+			at = n.Since
+		}
+	}
+	return what, m.age(at), cost
+}
+
+func taskID(t view.Task) string { return "task:" + t.ID }
+
+func (m *model) taskItem(t view.Task, id, owner int) item {
+	state := string(t.Status)
+	switch {
+	case t.Stuck:
+		state = "stuck"
+	case t.Status == team.TaskPending && len(t.Waits) == 0:
+		state = "ready"
+	}
+	return item{
+		id: taskID(t), on: view.Target{Thing: view.OnTask, Task: &t, Member: m.memberOf(t.Owner)},
+		text: strings.Join([]string{t.ID, t.Subject, t.Owner, "state:" + state, state}, " "),
+		line: func(w int) string {
+			sign, last := t.Sign(), ""
+			switch {
+			case t.Active():
+				sign, last = m.style.Cyan(sign), view.Age(t.Took(m.now))
+				if t.Note != "" {
+					last = view.Clean(t.Note)
+				}
+			case t.Status == team.TaskCompleted:
+				sign, last = m.style.Green(sign), view.Duration(t.Took(m.now))
+			case t.Status == team.TaskFailed:
+				sign, last = m.style.Red(sign), view.Clean(t.Note)
+			case t.Stuck:
+				sign, last = m.style.Yellow(sign), "stuck behind "+strings.Join(t.Waits, ", ")
+			case len(t.Waits) > 0:
+				last = "waits for " + strings.Join(t.Waits, ", ")
+			default:
+				last = "ready"
+			}
+			number := strings.Repeat(" ", max(0, id-len(t.ID))) + view.Clean(t.ID)
+			if w < 44 {
+				return columns(w, " ", []string{sign, number, view.Clean(t.Subject), last}, []int{1, id, 0, widest(max(4, w/3), last)})
+			}
+			return columns(w, " ", []string{sign, number, view.Clean(t.Subject), view.Clean(t.Owner), last}, []int{1, id, 0, owner, clamp(view.Width(last), 6, w/3)})
+		},
+	}
+}
+
+// taskOrder are tasks with those first that a person wants to see.
+func taskOrder(list []view.Task) []view.Task {
+	sorted := slices.Clone(list)
+	slices.SortStableFunc(sorted, func(a, b view.Task) int {
+		if c := rank(a) - rank(b); c != 0 || rank(a) != 4 {
+			return c
+		}
+		return b.Ended.Compare(a.Ended)
+	})
+	return sorted
+}
+
+func taskWidths(list []view.Task) (id, owner int) {
+	id = 1
+	for _, t := range list {
+		id = max(id, widest(6, t.ID))
+		owner = max(owner, widest(14, view.Clean(t.Owner)))
+	}
+	return id, owner
+}
+
+func (m *model) taskRows() group {
+	s := group{id: "tasks", title: fmt.Sprintf("TASKS %d", m.snap.Count().Total)}
+	id, owner := taskWidths(m.snap.Tasks)
+	for _, t := range taskOrder(m.snap.Tasks) {
+		s.items = append(s.items, m.taskItem(t, id, owner))
+	}
+	if more := m.snap.Count().Total - len(m.snap.Tasks); more > 0 {
+		s.title = fmt.Sprintf("TASKS %d, the %d that matter now", m.snap.Count().Total, len(m.snap.Tasks))
+	}
+	return s
+}
+
+// boardRows are the tasks by their state, or as one list.
+func (m *model) boardRows() []group {
+	if m.tasksAs == "list" || m.tasksAs == "graph" {
+		return []group{m.taskRows()}
+	}
+	id, owner := taskWidths(m.snap.Tasks)
+	titles := []string{"IN WORK", "FAILED", "READY", "STUCK", "WAITING", "COMPLETED"}
+	sections := make([]group, len(titles))
+	for i, title := range titles {
+		sections[i] = group{id: title, title: title}
+	}
+	for _, t := range taskOrder(m.snap.Tasks) {
+		i := 5
+		switch {
+		case t.Active():
+			i = 0
+		case t.Status == team.TaskFailed:
+			i = 1
+		case t.Stuck:
+			i = 3
+		case t.Status == team.TaskPending && len(t.Waits) > 0:
+			i = 4
+		case t.Status == team.TaskPending:
+			i = 2
+		}
+		sections[i].items = append(sections[i].items, m.taskItem(t, id, owner))
+	}
+	for i := range sections {
+		sections[i].title += fmt.Sprintf(" %d", len(sections[i].items))
+	}
+	return slices.DeleteFunc(sections, func(s group) bool { return len(s.items) == 0 })
+}
+
+// protocol are kinds of messages that programs exchange: they are told in a word.
+func spoken(x view.Message) string {
+	text := view.Clean(x.Text)
+	if strings.HasPrefix(text, "{") {
+		return strings.ReplaceAll(string(x.Kind), "_", " ")
+	}
+	return text
+}
+
+func (m *model) mailRows() group {
+	s := group{id: "mail", title: fmt.Sprintf("MAIL %d", len(m.mail))}
+	from := 6
+	for _, x := range m.mail {
+		from = max(from, widest(24, view.Clean(x.From)+" to "+view.Clean(x.To)))
+	}
+	for _, x := range m.mail {
+		to := view.Clean(x.To)
+		if to == "" {
+			to = "all"
+		}
+		state := ""
+		if len(x.Receipts) > 0 {
+			state = string(x.Receipts[0].State)
+			if r := x.Receipts[0].Reason; r != "" {
+				state += ": " + view.Clean(r)
+			}
+		}
+		s.items = append(s.items, item{
+			id: "message:" + x.ID, on: view.Target{Thing: view.OnMessage, Message: &x, Member: m.memberOf(x.From)},
+			text: strings.Join([]string{x.From, x.To, x.Text, string(x.Kind)}, " "),
+			line: func(w int) string {
+				in := strings.Repeat("  ", min(x.Depth, 6))
+				if x.Depth > 0 {
+					in = strings.Repeat("  ", min(x.Depth, 6)-1) + "└ "
+				}
+				who := view.Clean(x.From) + " to " + to
+				if w < 60 {
+					return columns(w, " ", []string{x.At.Local().Format("15:04"), in + who + ": " + spoken(x)}, []int{5, 0})
+				}
+				return columns(w, "  ", []string{m.style.Dim(x.At.Local().Format("15:04:05")), in + m.style.Bold(who), spoken(x), m.style.Dim(state)}, []int{8, min(from+6, w/3), 0, clamp(view.Width(state), 8, w/4)})
+			},
+		})
+	}
+	return s
+}
+
+func (m *model) fileRows() group {
+	added, removed := 0, 0
+	s := group{id: "files"}
+	for i, f := range m.files {
+		added, removed = added+f.Added, removed+f.Removed
+		also := m.changes.Also[f.Path]
+		s.items = append(s.items, item{
+			id: "file:" + f.Path, file: i + 1, text: f.Path + " " + f.State, on: view.Target{Thing: view.OnMember, Member: m.memberOf(m.changes.Member)},
+			line: func(w int) string {
+				counts := m.style.Green(fmt.Sprintf("+%d", f.Added)) + " " + m.style.Red(fmt.Sprintf("-%d", f.Removed))
+				if f.Added+f.Removed == 0 {
+					counts = f.State
+				}
+				sign, path := " ", plain.Visible(f.Path)
+				if f.From != "" {
+					path = plain.Visible(f.From) + " -> " + path
+				}
+				if len(also) > 0 {
+					sign, path = m.style.Yellow("!"), path+"  also "+view.Clean(strings.Join(also, " "))
+				}
+				return columns(w, " ", []string{sign, path, counts}, []int{1, 0, clamp(view.Width(counts), 9, max(9, w/3))})
+			},
+		})
+	}
+	s.title = fmt.Sprintf("CHANGES of %s  %d files  +%d -%d", view.Clean(m.changes.Member), len(m.files), added, removed)
+	if m.changes.Member == "" {
+		s.title = "CHANGES"
+	}
+	for _, f := range m.changes.Untracked {
+		s.items = append(s.items, item{id: "file:" + f, text: f + " untracked", on: view.Target{Thing: view.OnMember, Member: m.memberOf(m.changes.Member)}, line: func(w int) string {
+			return columns(w, " ", []string{" ", plain.Visible(f), "not in git"}, []int{1, 0, 10})
+		}})
+	}
+	return s
+}
+
+func (m *model) mergeRows() group {
+	s := group{id: "merges", title: fmt.Sprintf("MERGES %d", len(m.merges))}
+	for _, x := range slices.Backward(m.merges) {
+		s.items = append(s.items, item{
+			id: "merge:" + strconv.FormatInt(x.ID, 10), text: x.Member + " " + x.State, on: view.Target{Thing: view.OnMerge, Merge: &x, Member: m.memberOf(x.Member)},
+			line: func(w int) string {
+				what := view.Clean(x.Why)
+				if len(x.Files) > 0 {
+					what = view.Clean(strings.Join(x.Files, ", "))
+				}
+				return columns(w, "  ", []string{x.State, view.Clean(x.Member), what, m.age(x.Asked)}, []int{10, widest(16, view.Clean(x.Member)), 0, 4})
+			},
+		})
+	}
+	return s
+}
+
+func (m *model) usageRows() group {
+	s := group{id: "usage", title: fmt.Sprintf("USAGE %s  %s tokens", m.usage.Team.Money(), m.usage.Team.Words())}
+	if m.usage.Team.Budget != "" {
+		s.title += fmt.Sprintf("  %.0f %% of %s", 100*m.usage.Team.Share, m.usage.Team.Budget)
+	}
+	add := func(id, name, kind string, x view.Spent, on view.Target) {
+		s.items = append(s.items, item{id: id, text: name + " " + kind, on: on, line: func(w int) string {
+			budget := x.Budget
+			if budget != "" {
+				budget = fmt.Sprintf("%.0f %% of %s", 100*x.Share, budget)
+			}
+			if x.Held != "" {
+				budget = view.Clean(x.Held)
+			}
+			if w < 50 {
+				return columns(w, " ", []string{name, x.Money()}, []int{0, 8})
+			}
+			return columns(w, "  ", []string{name, kind, x.Words(), x.Money(), budget}, []int{max(12, w/5), 10, 8, 9, 0})
+		}})
+	}
+	for _, x := range m.usage.Members {
+		add("usage:"+x.Name, view.Clean(x.Name), view.Clean(x.Agent), x, view.Target{Thing: view.OnMember, Member: m.memberOf(x.Name)})
+	}
+	for _, x := range m.usage.Agents {
+		add("agent:"+x.Agent, "all "+view.Clean(x.Agent), "", x, view.Target{Thing: view.OnTeam})
+	}
+	for _, l := range m.usage.Limits {
+		s.items = append(s.items, item{id: "limit:" + l.Agent, text: l.Agent, on: view.Target{Thing: view.OnTeam}, line: func(w int) string {
+			until := "until nobody knows when"
+			if !l.Until.IsZero() {
+				until = "until " + l.Until.Local().Format("15:04")
+			}
+			return view.Cut(fmt.Sprintf("◌ %s takes no more, %s", view.Clean(l.Agent), until), w)
+		}})
+	}
+	return s
+}
+
+func (m *model) teamRows() group {
+	s := group{id: "teams", title: fmt.Sprintf("TEAMS %d", len(m.teams))}
+	name := 4
+	for _, g := range m.teams {
+		name = max(name, widest(30, view.Clean(g.Team)))
+	}
+	for _, g := range m.teams {
+		s.items = append(s.items, item{id: "team:" + g.Team, text: g.Team, on: view.Target{Thing: view.OnTeam}, line: func(w int) string {
+			rest := strings.TrimPrefix(g.String(), view.Clean(g.Team))
+			if g.Unread != "" {
+				rest = "? " + view.Clean(g.Unread)
+			} else if !g.Down.IsZero() {
+				rest += "  supervisor down since " + g.Down.Local().Format("15:04:05")
+			}
+			return columns(w, "  ", []string{m.style.Bold(view.Clean(g.Team)), strings.TrimSpace(rest)}, []int{min(name, w/2), 0})
+		}})
+	}
+	return s
+}

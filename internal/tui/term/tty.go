@@ -1,0 +1,159 @@
+package term
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/gdamore/tcell/v3/tty"
+	"golang.org/x/sys/unix"
+	xterm "golang.org/x/term"
+)
+
+// device is the controlling terminal, as the library wants it. It is opened anew, so that
+// its reads and writes can be given up: a terminal that takes nothing, Ctrl-s, must not
+// keep the screen from ending.
+type device struct {
+	path string
+
+	mu    sync.Mutex
+	file  *os.File
+	fd    int
+	saved *xterm.State
+	stop  func() // of the watch for sizes
+}
+
+func (d *device) Start() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.file != nil {
+		return nil
+	}
+	f, err := os.OpenFile(d.path, os.O_RDWR|unix.O_NOCTTY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return fmt.Errorf("open the terminal: %w", err)
+	}
+	raw, err := f.SyscallConn()
+	fd := -1
+	if err == nil {
+		err = raw.Control(func(p uintptr) { fd = int(p) })
+	}
+	if err == nil {
+		d.saved, err = xterm.MakeRaw(fd)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("prepare the terminal: %w", err), f.Close())
+	}
+	d.file, d.fd = f, fd
+	return nil
+}
+
+func (d *device) open() *os.File {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.file
+}
+
+func (d *device) Read(b []byte) (int, error) {
+	if f := d.open(); f != nil {
+		return f.Read(b)
+	}
+	return 0, os.ErrClosed
+}
+
+func (d *device) Write(b []byte) (int, error) {
+	if f := d.open(); f != nil {
+		return f.Write(b)
+	}
+	return 0, os.ErrClosed
+}
+
+// Drain ends a Read that waits. What is still written has a moment for it.
+func (d *device) Drain() error {
+	f := d.open()
+	if f == nil {
+		return nil
+	}
+	return errors.Join(f.SetReadDeadline(time.Now()), f.SetWriteDeadline(time.Now().Add(giveUp)))
+}
+
+// giveUp is how long a terminal may take nothing while the screen ends.
+const giveUp = 500 * time.Millisecond
+
+func (d *device) Stop() error {
+	d.NotifyResize(nil)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.file == nil {
+		return nil
+	}
+	err := errors.Join(xterm.Restore(d.fd, d.saved), d.file.Close())
+	d.file = nil
+	return err
+}
+
+func (d *device) Close() error { return d.Stop() }
+
+// giveUpSoon ends a Write that waits.
+func (d *device) giveUpSoon() {
+	if f := d.open(); f != nil {
+		_ = f.SetWriteDeadline(time.Now().Add(giveUp)) // a file without deadlines does not wait either
+	}
+}
+
+func (d *device) NotifyResize(resized chan<- bool) {
+	d.mu.Lock()
+	stop := d.stop
+	d.stop = nil
+	d.mu.Unlock()
+	if stop != nil {
+		stop()
+	}
+	if resized == nil {
+		return
+	}
+	winch := make(chan os.Signal, 1)
+	signal.Notify(winch, syscall.SIGWINCH)
+	quit, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-winch:
+				select {
+				case resized <- true:
+				default:
+				}
+			case <-quit:
+				return
+			}
+		}
+	}()
+	d.mu.Lock()
+	d.stop = func() {
+		signal.Stop(winch)
+		close(quit)
+		<-done
+	}
+	d.mu.Unlock()
+}
+
+func (d *device) WindowSize() (tty.WindowSize, error) {
+	f := d.open()
+	if f == nil {
+		return tty.WindowSize{}, os.ErrClosed
+	}
+	ws, err := unix.IoctlGetWinsize(d.fd, unix.TIOCGWINSZ)
+	if err != nil {
+		return tty.WindowSize{}, err
+	}
+	size := tty.WindowSize{Width: int(ws.Col), Height: int(ws.Row)}
+	if size.Width == 0 || size.Height == 0 { // a line that nobody has told its size
+		size.Width, size.Height = 80, 24
+	}
+	return size, nil
+}

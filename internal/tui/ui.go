@@ -1,0 +1,451 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/teamctl/teamctl/internal/tui/term"
+	"github.com/teamctl/teamctl/internal/view"
+)
+
+// UI is the full screen.
+type UI struct {
+	Home view.Home
+	Team string // that it opens with, "" for the list of teams
+	View string // one of Views, "" for the team
+	// Select is what is selected first: the name of a member, "task:5", "approval:3".
+	Select   string
+	ReadOnly bool
+	Color    bool
+	ASCII    bool
+	Mouse    bool
+	Terminal string // path of the terminal
+	// Leave, where it is set, takes the person away from the screen, which goes on. If it
+	// fails, or without it, the screen ends.
+	Leave func(context.Context) error
+	// Report is where a panic is written down, the name of a file.
+	Report string
+}
+
+// Run shows the screen until the person leaves it, the terminal is gone or ctx ends; these
+// are no errors. The terminal is left as it was found.
+func (u *UI) Run(ctx context.Context) (err error) {
+	m := newModel()
+	m.style, m.ascii, m.readOnly, m.name = Style{On: u.Color}, u.ASCII, u.ReadOnly, u.Team
+	painted := make(chan paint, 8)
+	quit := make(chan struct{})
+	t, err := term.Open(term.Options{Path: u.Terminal, Color: u.Color, Mouse: u.Mouse}, func(frame int, at time.Time) {
+		select {
+		case painted <- paint{frame, at}:
+		case <-quit:
+		}
+	})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	r := &run{
+		ui: u, m: m, term: t, ctx: ctx, changes: make(chan func(*model), 16), running: map[string]bool{}, again: map[string]doing{}, focused: true,
+		crash: make(chan any, 1),
+	}
+	defer func() {
+		crash := recover()
+		cancel()
+		close(quit)
+		t.Close()
+		r.leaveTeam()
+		r.all.Wait()
+		if crash == nil {
+			select {
+			case crash = <-r.crash:
+			default:
+			}
+		}
+		if crash != nil {
+			err = u.report(crash)
+		}
+	}()
+	m.cols, m.rows = t.Size()
+	m.now = time.Now()
+	switch {
+	case u.Team == "":
+		r.goTo(inTeams)
+	default:
+		if u.View != "" {
+			m.at = place(u.View)
+		}
+		r.enterTeam(u.Team)
+	}
+	return r.loop(painted)
+}
+
+// report writes a panic down, since the terminal it would be printed to is full of the
+// screen.
+func (u *UI) report(crash any) error {
+	text := fmt.Sprintf("%v\n\n%s", crash, debug.Stack())
+	if p, ok := crash.(panicked); ok {
+		text = fmt.Sprintf("%v\n\n%s", p.what, p.stack)
+	}
+	if err := os.WriteFile(u.Report, []byte(text), 0o600); err != nil {
+		return errors.Join(fmt.Errorf("the screen failed: %v", crash), err)
+	}
+	return fmt.Errorf("the screen failed, and %s says where", u.Report)
+}
+
+type panicked struct {
+	what  any
+	stack []byte
+}
+
+// paint says that the terminal has taken a frame.
+type paint struct {
+	frame int
+	at    time.Time
+}
+
+// run is a screen that is shown.
+type run struct {
+	ui   *UI
+	m    *model
+	term *term.Terminal
+	ctx  context.Context
+	all  sync.WaitGroup
+
+	team     view.Team
+	stopTeam context.CancelFunc
+	teamCtx  context.Context
+	watch    struct { // of a member's screen
+		name string
+		stop context.CancelFunc
+	}
+	stopTeams context.CancelFunc
+
+	changes chan func(*model)
+	running map[string]bool  // reads under way
+	again   map[string]doing // that were asked for meanwhile
+	crash   chan any
+
+	frame    frame
+	frameID  int
+	guard    guard
+	focused  bool
+	selected bool // what Select names was selected
+	title    string
+	drag     bool
+}
+
+// loop waits for whatever comes first, and draws what came of it.
+func (r *run) loop(painted <-chan paint) error {
+	timer := time.NewTimer(time.Hour)
+	timer.Stop()
+	defer timer.Stop()
+	for {
+		r.draw()
+		var due <-chan time.Time
+		if d := r.due(); d > 0 {
+			timer.Reset(d)
+			due = timer.C
+		}
+		select {
+		case <-r.ctx.Done():
+			return nil
+		case crash := <-r.crash:
+			r.crash <- crash
+			return nil
+		case p := <-painted:
+			r.guard.painted(p)
+			timer.Stop()
+			continue // nothing has changed: the frame is as it was
+		case e, ok := <-r.term.Events:
+			if !ok || e.Kind == term.Gone || r.event(e) {
+				return nil
+			}
+		case change := <-r.changes:
+			change(r.m)
+		case <-due:
+		}
+		timer.Stop()
+		for more := true; more; { // what came together is drawn once
+			select {
+			case change := <-r.changes:
+				change(r.m)
+			default:
+				more = false
+			}
+		}
+	}
+}
+
+// draw brings the model up to date and shows it.
+func (r *run) draw() {
+	m := r.m
+	m.now = time.Now()
+	r.guard.due(r, m.now)
+	m.refresh()
+	r.selectFirst()
+	r.want()
+	f := m.draw()
+	r.frameID++
+	r.guard.shown(m.underHand(f), r.frameID)
+	r.frame = f
+	r.term.Draw(term.Frame{ID: r.frameID, Lines: f.lines, Cursor: f.cursor, X: f.x, Y: f.y})
+	title := "teamctl " + view.Clean(m.name)
+	if n := len(m.snap.Needs); n > 0 {
+		title += fmt.Sprintf(" !%d", n)
+	}
+	if title != r.title {
+		r.title = title
+		r.term.Title(title)
+	}
+}
+
+// due is when the screen looks different though nothing has happened, 0 for never: ages
+// grow, and rows that were held in their places may go.
+func (r *run) due() time.Duration {
+	d := r.guard.wait(r.m.now)
+	soonest := func(x time.Duration) {
+		if x > 0 && (d == 0 || x < d) {
+			d = x
+		}
+	}
+	soonest(r.m.unsettled())
+	if !r.focused {
+		return d
+	}
+	ages := func(t time.Time) {
+		if !t.IsZero() {
+			soonest(view.AgeChanges(r.m.now.Sub(t)))
+		}
+	}
+	switch r.m.at {
+	case inTeam, inNeeds, inTasks:
+		for _, n := range r.m.snap.Needs {
+			ages(n.Since)
+		}
+		for _, x := range r.m.snap.Members {
+			if !x.Lead {
+				ages(x.ActiveSince)
+			}
+		}
+		for _, x := range r.m.snap.Tasks {
+			if x.Active() {
+				ages(x.Began)
+			}
+		}
+	default:
+	}
+	return d
+}
+
+// selectFirst selects what the person asked for, once it is there.
+func (r *run) selectFirst() {
+	if r.selected || !r.m.have || r.ui.Select == "" {
+		return
+	}
+	r.selected = true
+	want := r.ui.Select
+	kind, id, ok := strings.Cut(want, ":")
+	if !ok {
+		kind, id = "member", want
+	}
+	for _, s := range r.m.sections {
+		for _, it := range s.items {
+			switch {
+			case it.id == kind+":"+id,
+				kind == "approval" && it.on.Need != nil && it.on.Need.Approval != 0 && strconv.FormatInt(it.on.Need.Approval, 10) == id,
+				kind == "need" && it.on.Need != nil && it.on.Need.Name() == id:
+				r.m.choose(it.id)
+				return
+			}
+		}
+	}
+	r.m.say(want+" is not here", true)
+}
+
+// async runs f beside the screen; what it returns changes the model.
+func (r *run) async(ctx context.Context, f doing) {
+	r.all.Go(func() {
+		defer r.caught()
+		change := f(ctx)
+		if change == nil {
+			return
+		}
+		select {
+		case r.changes <- change:
+		case <-ctx.Done():
+		}
+	})
+}
+
+func (r *run) caught() {
+	if what := recover(); what != nil {
+		select {
+		case r.crash <- panicked{what, debug.Stack()}:
+		default:
+		}
+	}
+}
+
+// read runs f unless the same is being read already: then it is read again afterwards.
+func (r *run) read(name string, f doing) {
+	if r.running[name] {
+		r.again[name] = f
+		return
+	}
+	r.running[name] = true
+	ctx := r.teamCtx
+	r.async(ctx, func(ctx context.Context) func(*model) {
+		change := f(ctx)
+		return func(m *model) {
+			if ctx == r.teamCtx && change != nil {
+				change(m)
+			}
+			delete(r.running, name)
+			if next := r.again[name]; next != nil {
+				delete(r.again, name)
+				r.read(name, next)
+			}
+		}
+	})
+}
+
+// enterTeam leaves the team that is shown and opens another.
+func (r *run) enterTeam(name string) {
+	r.leaveTeam()
+	m := r.m
+	m.name, m.have, m.problem, m.sections, m.snap = name, false, "", nil, view.Snapshot{}
+	m.request, m.member, m.task = map[int64]view.Request{}, map[string]view.MemberDetail{}, map[string]view.TaskDetail{}
+	m.mail, m.files, m.merges, m.changes, m.deps, m.usage = nil, nil, nil, view.Changes{}, nil, view.Usage{}
+	m.screenOf, m.sent, m.receipt, m.filter = "", "", nil, ""
+	if m.at == inTeams {
+		m.at = inTeam
+	}
+	r.running, r.again = map[string]bool{}, map[string]doing{}
+	ctx, cancel := context.WithCancel(r.ctx)
+	r.teamCtx, r.stopTeam = ctx, cancel
+	r.all.Go(func() {
+		defer r.caught()
+		r.follow(ctx, name)
+	})
+}
+
+// follow reads the team until ctx ends. One that cannot be read is tried again, later each
+// time, and what was known of it stays on the screen with its age.
+func (r *run) follow(ctx context.Context, name string) {
+	tell := func(change func(*model)) {
+		select {
+		case r.changes <- change:
+		case <-ctx.Done():
+		}
+	}
+	pause := time.Second
+	for ctx.Err() == nil {
+		t, err := r.ui.Home.Open(ctx, name)
+		if err == nil {
+			tell(func(*model) { r.team = t })
+			err = t.Follow(ctx, r.interest, func(s view.Snapshot) {
+				pause = time.Second
+				tell(func(m *model) { r.snapshot(s) })
+			})
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		if err == nil {
+			err = errors.New("it is no longer followed")
+		}
+		tell(func(m *model) {
+			if m.problem == "" {
+				m.problemAt = time.Now()
+			}
+			m.problem = err.Error()
+		})
+		again := time.NewTimer(pause)
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+		}
+		again.Stop()
+		pause = min(2*pause, time.Minute)
+	}
+}
+
+// tasksShown is how many of the tasks that nobody works on are read: more than a screen
+// has lines.
+const tasksShown = 320
+
+func (r *run) interest() view.Interest { return view.Interest{Tasks: tasksShown} }
+
+func (r *run) snapshot(s view.Snapshot) {
+	m := r.m
+	m.snap, m.have, m.problem = s, true, ""
+	it, ok := m.row()
+	if ok && it.on.Thing == view.OnApproval {
+		r.readRequest(it.on.Need.Approval)
+	}
+	if ok && it.on.Thing == view.OnTask && it.on.Task != nil {
+		r.readTask(it.on.Task.ID)
+	}
+	if m.sent != "" {
+		r.readReceipt()
+	}
+	r.readPlace()
+}
+
+func (r *run) leaveTeam() {
+	if r.stopTeam != nil {
+		r.stopTeam()
+		r.stopTeam = nil
+	}
+	r.unwatch()
+	r.team = nil
+	r.stopTeamsFollow()
+}
+
+func (r *run) stopTeamsFollow() {
+	if r.stopTeams != nil {
+		r.stopTeams()
+		r.stopTeams = nil
+	}
+}
+
+// goTo shows a place.
+func (r *run) goTo(p place) {
+	m := r.m
+	if m.at != p {
+		m.at, m.scroll, m.filter, m.sections = p, 0, "", nil
+	}
+	m.over = overlay{}
+	if p != inTeams {
+		r.stopTeamsFollow()
+		r.readPlace()
+		return
+	}
+	if r.stopTeams != nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(r.ctx)
+	r.stopTeams = cancel
+	r.all.Go(func() {
+		defer r.caught()
+		err := r.ui.Home.Teams(ctx, func(list []view.Glance) {
+			select {
+			case r.changes <- func(m *model) { m.teams = list }:
+			case <-ctx.Done():
+			}
+		})
+		if err != nil && ctx.Err() == nil {
+			select {
+			case r.changes <- func(m *model) { m.fail("", err, "") }:
+			case <-ctx.Done():
+			}
+		}
+	})
+}

@@ -1,0 +1,169 @@
+package view
+
+import (
+	"strconv"
+	"strings"
+)
+
+// FileDiff is what has changed in one file.
+type FileDiff struct {
+	Path    string     `json:"path"`
+	From    string     `json:"from,omitempty"` // its path before, where that was another
+	State   string     `json:"state"`          // changed, new, deleted, renamed, mode, binary
+	Added   int        `json:"added"`
+	Removed int        `json:"removed"`
+	Lines   []DiffLine `json:"lines"`
+}
+
+// DiffLine is a line of a diff. Old and New are its numbers in the two files, 0 where it is
+// not in one.
+type DiffLine struct {
+	Kind DiffKind `json:"kind"`
+	Old  int      `json:"old,omitempty"`
+	New  int      `json:"new,omitempty"`
+	Text string   `json:"text"` // without the sign
+}
+
+// DiffKind says what a line of a diff is.
+type DiffKind byte
+
+// Kinds of lines.
+const (
+	Context DiffKind = ' '
+	Added   DiffKind = '+'
+	Removed DiffKind = '-'
+	Hunk    DiffKind = '@'  // the heading of a hunk
+	NoEnd   DiffKind = '\\' // the file has no line break at its end
+)
+
+// ParseDiff reads a patch as git writes it. What it does not know it leaves out, and it
+// never fails: file names and lines are an agent's.
+func ParseDiff(patch string) []FileDiff {
+	var files []FileDiff
+	var f *FileDiff
+	old, new, leftOld, leftNew := 0, 0, 0, 0
+	for line := range strings.Lines(patch) {
+		line = strings.TrimSuffix(line, "\n")
+		if f != nil && (leftOld > 0 || leftNew > 0) {
+			text := ""
+			if line != "" {
+				text = line[1:]
+			}
+			switch {
+			case strings.HasPrefix(line, "+") && leftNew > 0:
+				f.Lines = append(f.Lines, DiffLine{Kind: Added, New: new, Text: text})
+				f.Added++
+				new, leftNew = new+1, leftNew-1
+				continue
+			case strings.HasPrefix(line, "-") && leftOld > 0:
+				f.Lines = append(f.Lines, DiffLine{Kind: Removed, Old: old, Text: text})
+				f.Removed++
+				old, leftOld = old+1, leftOld-1
+				continue
+			case (line == "" || line[0] == ' ') && leftOld > 0 && leftNew > 0:
+				f.Lines = append(f.Lines, DiffLine{Kind: Context, Old: old, New: new, Text: text})
+				old, new, leftOld, leftNew = old+1, new+1, leftOld-1, leftNew-1
+				continue
+			case strings.HasPrefix(line, `\`):
+				f.Lines = append(f.Lines, DiffLine{Kind: NoEnd, Text: strings.TrimSpace(text)})
+				continue
+			}
+			leftOld, leftNew = 0, 0 // the hunk is shorter than it says
+		}
+		switch {
+		case strings.HasPrefix(line, "diff --git "):
+			files = append(files, FileDiff{State: "changed", Path: gitPath(line)})
+			f = &files[len(files)-1]
+		case f == nil:
+		case strings.HasPrefix(line, "@@ "):
+			var ok bool
+			if old, leftOld, new, leftNew, ok = hunk(line); ok {
+				f.Lines = append(f.Lines, DiffLine{Kind: Hunk, Old: old, New: new, Text: line})
+			}
+		case strings.HasPrefix(line, `\`):
+			f.Lines = append(f.Lines, DiffLine{Kind: NoEnd, Text: strings.TrimSpace(line[1:])})
+		case strings.HasPrefix(line, "new file mode"):
+			f.State = "new"
+		case strings.HasPrefix(line, "deleted file mode"):
+			f.State = "deleted"
+		case strings.HasPrefix(line, "new mode") && f.State == "changed":
+			f.State = "mode"
+		case strings.HasPrefix(line, "rename from "):
+			f.State, f.From = "renamed", unquote(line[len("rename from "):])
+		case strings.HasPrefix(line, "rename to "):
+			f.Path = unquote(line[len("rename to "):])
+		case strings.HasPrefix(line, "--- ") && f.State == "deleted":
+			f.Path = side(line[4:], f.Path)
+		case strings.HasPrefix(line, "+++ ") && f.State != "deleted":
+			f.Path = side(line[4:], f.Path)
+			if f.State == "mode" {
+				f.State = "changed"
+			}
+		case strings.HasPrefix(line, "Binary files ") || line == "GIT binary patch":
+			f.State = "binary"
+		}
+	}
+	return files
+}
+
+// gitPath is the path in the head of a file's diff, where both sides have the same.
+func gitPath(line string) string {
+	rest := line[len("diff --git "):]
+	if strings.HasPrefix(rest, `"`) {
+		if i := strings.LastIndex(rest, ` "`); i > 0 {
+			return side(rest[i+1:], "")
+		}
+		return side(rest, "")
+	}
+	if n := len(rest); n > 4 && n%2 == 1 && strings.TrimPrefix(rest[:n/2], "a/") == strings.TrimPrefix(rest[n/2+1:], "b/") {
+		return strings.TrimPrefix(rest[:n/2], "a/")
+	}
+	if i := strings.LastIndex(rest, " b/"); i >= 0 {
+		return rest[i+3:]
+	}
+	return rest
+}
+
+// side is the path of one side of a diff; that of no file is the other.
+func side(s, other string) string {
+	s = unquote(strings.TrimSuffix(s, "\t"))
+	if s == "/dev/null" {
+		return other
+	}
+	if len(s) > 2 && (s[:2] == "a/" || s[:2] == "b/") {
+		return s[2:]
+	}
+	return s
+}
+
+// unquote reads a path as git quotes it.
+func unquote(s string) string {
+	if len(s) < 2 || s[0] != '"' || s[len(s)-1] != '"' {
+		return s
+	}
+	if p, err := strconv.Unquote(s); err == nil {
+		return p
+	}
+	return s[1 : len(s)-1]
+}
+
+// hunk reads "@@ -1,2 +3,4 @@".
+func hunk(line string) (old, oldN, new, newN int, ok bool) {
+	f := strings.Fields(line)
+	if len(f) < 4 || f[3] != "@@" || !strings.HasPrefix(f[1], "-") || !strings.HasPrefix(f[2], "+") {
+		return
+	}
+	old, oldN, a := span(f[1][1:])
+	new, newN, b := span(f[2][1:])
+	return old, oldN, new, newN, a && b
+}
+
+func span(s string) (from, n int, ok bool) {
+	first, count, given := strings.Cut(s, ",")
+	from, err := strconv.Atoi(first)
+	n = 1
+	if err == nil && given {
+		n, err = strconv.Atoi(count)
+	}
+	return from, n, err == nil && from >= 0 && n >= 0
+}

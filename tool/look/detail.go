@@ -1,0 +1,302 @@
+package look
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/teamctl/teamctl/internal/view"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool"
+)
+
+// Request reads an approval in full.
+func Request(ctx context.Context, t *tool.Team, id int64) (view.Request, error) {
+	a, err := t.Ledger.Approval(ctx, ledgerID(id))
+	if err != nil {
+		return view.Request{}, err
+	}
+	r := requestOf(a)
+	if m, err := t.Ledger.MemberBySession(ctx, a.Session); err == nil {
+		r.Agent, r.Mode, r.Branch = m.Spec.Agent, string(m.Spec.Mode), m.Branch
+	}
+	return r, nil
+}
+
+// asked are the parts of a payload that have a place of their own; they have one name
+// where an agent asks by an operation, and another where its program does.
+type asked struct {
+	ToolName    string          `json:"tool_name"`
+	Tool        string          `json:"tool"`
+	Description string          `json:"description"`
+	Input       json.RawMessage `json:"input"`
+	Command     string          `json:"command"`
+	PlanContent string          `json:"plan_content"`
+	Plan        string          `json:"plan"`
+	Questions   []team.Question `json:"questions"`
+}
+
+func requestOf(a ledger.Approval) view.Request {
+	r := view.Request{
+		ID: a.ID, Kind: view.NeedKind(a.Kind), State: string(a.State), Member: a.Name, Task: a.Task, Subject: a.Subject,
+		Asked: stamp(a.CreatedAt), Deadline: stamp(a.Deadline), Feedback: a.Feedback, AnsweredBy: a.AnsweredBy,
+	}
+	var p asked
+	fields := map[string]json.RawMessage{}
+	if json.Unmarshal(a.Payload, &fields) != nil || json.Unmarshal(a.Payload, &p) != nil {
+		if len(a.Payload) > 0 {
+			r.Fields = []view.Field{{Name: "request", Text: string(a.Payload)}}
+		}
+		return r
+	}
+	r.Tool, r.Description, r.Input, r.Command = p.ToolName+p.Tool, p.Description, p.Input, p.Command
+	r.Plan = p.PlanContent + p.Plan
+	for _, q := range p.Questions {
+		r.Questions = append(r.Questions, view.Question{Text: q.Text, Options: q.Options})
+	}
+	for _, name := range []string{"tool_name", "tool", "description", "input", "command", "plan_content", "plan", "questions", "request_id", "id", "tool_use_id", "toolUseId", "fixed_input", "keys", "for"} {
+		delete(fields, name)
+	}
+	var input map[string]json.RawMessage
+	if json.Unmarshal(p.Input, &input) == nil && r.Command == "" {
+		r.Command = text(input["command"])
+	}
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		r.Fields = append(r.Fields, view.Field{Name: name, Text: text(fields[name])})
+	}
+	// Of the input everything is shown but what stands above it already.
+	if r.Command != "" {
+		delete(input, "command")
+	}
+	if text(input["description"]) == r.Description {
+		delete(input, "description")
+	}
+	for _, name := range slices.Sorted(maps.Keys(input)) {
+		r.Fields = append(r.Fields, view.Field{Name: name, Text: text(input[name])})
+	}
+	if len(input) == 0 && len(p.Input) > 0 && r.Command == "" && string(bytes.TrimSpace(p.Input)) != "{}" {
+		r.Fields = append(r.Fields, view.Field{Name: "input", Text: string(p.Input)})
+	}
+	return r
+}
+
+// text is a JSON text as it is read, and everything else as JSON.
+func text(raw json.RawMessage) string {
+	var s string
+	if json.Unmarshal(raw, &s) == nil {
+		return s
+	}
+	var b bytes.Buffer
+	if json.Indent(&b, raw, "", "  ") == nil {
+		return b.String()
+	}
+	return string(raw)
+}
+
+// asksQuestion reports a permission that an approval has to answer in words.
+func asksQuestion(a ledger.Approval) bool {
+	var p asked
+	return a.Kind == ledger.ApprovePermission && json.Unmarshal(a.Payload, &p) == nil && len(p.Questions) > 0
+}
+
+// Member reads a member beside what a snapshot says of it; git is asked.
+func Member(ctx context.Context, t *tool.Team, name string) (view.MemberDetail, error) {
+	m, err := t.Member(ctx, name)
+	if err != nil {
+		return view.MemberDetail{}, err
+	}
+	s := filled(t.Layout.Key, nil, nil, []ledger.Member{m})
+	d := view.MemberDetail{Member: s.Members[0], Agent: m.Spec.Agent, Backend: m.Spec.Backend, Branch: m.Branch, Worktree: m.Worktree}
+	if r, err := t.Runtimes(ctx, []ledger.Member{m}); err == nil && len(r) == 1 {
+		d.Mail = r[0].PendingMessages
+	}
+	if m.Worktree == "" {
+		return d, nil
+	}
+	w, err := t.Worktrees(ctx, tool.WorktreesIn{Members: []string{m.Name}})
+	switch {
+	case err != nil:
+		d.Unknown = err.Error()
+	case len(w.Worktrees) == 1:
+		d.Ahead, d.Dirty, d.Unknown = w.Worktrees[0].ToTarget, len(w.Worktrees[0].Changes), w.Worktrees[0].Problem
+	}
+	return d, nil
+}
+
+// taskEvents is how many events of a task are read.
+const taskEvents = 40
+
+// TaskDetail reads a task in full.
+func TaskDetail(ctx context.Context, t *tool.Team, id string) (view.TaskDetail, error) {
+	x, err := t.Ledger.Task(ctx, id)
+	if err != nil {
+		return view.TaskDetail{}, err
+	}
+	d := view.TaskDetail{
+		Task: Task(x, false), Description: x.Description, Verify: x.Verify, DependsOn: x.DependsOn, Created: stamp(x.CreatedAt), Events: []view.Event{},
+	}
+	if x.Result != nil {
+		d.Error = x.Result.Error
+		d.Output = x.Result.Summary
+	}
+	list, err := t.History(ctx, id)
+	if err != nil {
+		return d, err
+	}
+	d.Events = Told(view.Snapshot{Tasks: []view.Task{d.Task}}, list[max(0, len(list)-taskEvents):])
+	return d, nil
+}
+
+// Dependencies returns the ids that each task depends on.
+func Dependencies(ctx context.Context, t *tool.Team) (map[string][]string, error) {
+	list, err := t.Ledger.Tasks(ctx, ledger.TaskFilter{})
+	if err != nil {
+		return nil, err
+	}
+	deps := map[string][]string{}
+	for _, x := range list {
+		if len(x.DependsOn) > 0 {
+			deps[x.ID] = x.DependsOn
+		}
+	}
+	return deps, nil
+}
+
+// mailRead is how many of the newest messages are read.
+const mailRead = 200
+
+// Mail returns the newest messages in their conversations, in order.
+func Mail(ctx context.Context, t *tool.Team) ([]view.Message, error) {
+	list, err := t.Ledger.Messages(ctx, ledger.MessageFilter{Newest: true, Limit: mailRead})
+	if err != nil {
+		return nil, err
+	}
+	slices.Reverse(list)
+	at := map[string]int{} // place in out
+	var out []view.Message
+	for _, m := range list {
+		v := view.Message{ID: m.ID, Root: m.ID, At: stamp(m.At), Kind: m.Kind, From: m.From, To: m.To, Text: m.Text}
+		if parent, ok := at[m.Parent]; ok {
+			v.Root, v.Depth = out[parent].Root, out[parent].Depth+1
+		}
+		if v.Receipts, err = Receipts(ctx, t, m.ID); err != nil {
+			return nil, err
+		}
+		at[m.ID] = len(out)
+		out = append(out, v)
+	}
+	// What is answered stays with its answers, where its conversation began.
+	began := map[string]int{}
+	for i, m := range out {
+		if _, ok := began[m.Root]; !ok {
+			began[m.Root] = i
+		}
+	}
+	slices.SortStableFunc(out, func(a, b view.Message) int { return began[a.Root] - began[b.Root] })
+	return out, nil
+}
+
+// Receipts returns how far a message has come to each recipient.
+func Receipts(ctx context.Context, t *tool.Team, message string) ([]view.Receipt, error) {
+	ds, err := t.Ledger.Deliveries(ctx, message)
+	if err != nil {
+		return nil, err
+	}
+	out := []view.Receipt{}
+	for _, d := range ds {
+		out = append(out, view.Receipt{To: d.Recipient, State: d.State, At: stamp(d.At), Reason: d.Reason})
+	}
+	return out, nil
+}
+
+// Usage returns what was used by whom.
+func Usage(ctx context.Context, t *tool.Team) (view.Usage, error) {
+	u, err := t.Usage(ctx)
+	if err != nil {
+		return view.Usage{}, err
+	}
+	out := view.Usage{Team: spent(u.Team), Members: []view.Spent{}, Agents: []view.Spent{}, Limits: []view.Limit{}}
+	for _, m := range u.Members {
+		out.Members = append(out.Members, spent(m))
+		i := slices.IndexFunc(out.Agents, func(s view.Spent) bool { return s.Agent == m.Agent })
+		if i < 0 {
+			out.Agents = append(out.Agents, view.Spent{Agent: m.Agent, CostKnown: true})
+			i = len(out.Agents) - 1
+		}
+		a, s := &out.Agents[i], spent(m)
+		a.Tokens, a.Cost = a.Tokens+s.Tokens, a.Cost+s.Cost
+		a.Known, a.CostKnown = a.Known || s.Known, a.CostKnown && s.CostKnown
+	}
+	for _, l := range u.Limited {
+		if l.Ended == 0 {
+			out.Limits = append(out.Limits, view.Limit{Agent: l.Agent, Until: stamp(l.Until)})
+		}
+	}
+	return out, nil
+}
+
+func spent(m tool.MemberUsage) view.Spent {
+	s := view.Spent{
+		Name: m.Name, Agent: m.Agent, Known: m.Counted, Tokens: m.InputTokens + m.OutputTokens - min(m.CachedTokens, m.InputTokens),
+		CostKnown: m.CostKnown, Cost: m.CostUSD, Share: m.Share, Held: m.Held,
+	}
+	var bounds []string
+	if m.Budget.CostUSD > 0 {
+		bounds = append(bounds, fmt.Sprintf("$%.2f", m.Budget.CostUSD))
+	}
+	if m.Budget.Tokens > 0 {
+		bounds = append(bounds, view.Amount(m.Budget.Tokens)+" tok")
+	}
+	if m.Budget.Turns > 0 {
+		bounds = append(bounds, fmt.Sprintf("%d turns", m.Budget.Turns))
+	}
+	s.Budget = strings.Join(bounds, ", ")
+	return s
+}
+
+// Changes returns what a member has changed.
+func Changes(ctx context.Context, t *tool.Team, member string) (view.Changes, error) {
+	c := view.Changes{Member: member}
+	m, err := t.Member(ctx, member)
+	if err != nil {
+		return c, err
+	}
+	if m.Worktree == "" {
+		c.Why = m.Name + " has no worktree of its own"
+		return c, nil
+	}
+	diffs, err := t.WorktreeDiffs(ctx, []string{m.Name}, false)
+	if err != nil {
+		return c, err
+	}
+	if len(diffs) == 1 {
+		c.Base, c.Patch, c.Untracked = diffs[0].Base, diffs[0].Diff, diffs[0].Untracked
+	}
+	w, err := t.Worktrees(ctx, tool.WorktreesIn{Members: []string{m.Name}})
+	if err == nil && len(w.Worktrees) == 1 {
+		c.Also = map[string][]string{}
+		for _, f := range w.Worktrees[0].Shared {
+			c.Also[f.Path] = append(c.Also[f.Path], f.Name)
+		}
+	}
+	return c, nil
+}
+
+// Merges returns the merge lane, the oldest first.
+func Merges(ctx context.Context, t *tool.Team) ([]view.Merge, error) {
+	list, err := t.MergeQueue(ctx, true, mergesRead)
+	out := []view.Merge{}
+	for _, m := range list {
+		out = append(out, view.Merge{
+			ID: m.ID, Member: m.Member, Branch: m.Branch, Target: m.Target, State: string(m.State), Files: m.Files, Why: m.Why, Log: m.Log,
+			Task: m.Task, Asked: time.UnixMilli(m.AskedAt), Ended: stamp(m.EndedAt),
+		})
+	}
+	return out, err
+}
