@@ -16,7 +16,7 @@ import (
 	"github.com/coder/websocket"
 )
 
-// codex is Codex 0.169.0: an app-server on a socket, or the TUI that shows one.
+// codex is Codex 0.169.0: an app-server on a socket, the TUI that shows one, or the TUI alone.
 func codex(args []string) error {
 	flags, rest := arguments(args, "-c", "-a", "-s", "-m", "--remote", "--listen", "--disable")
 	if len(rest) > 0 && rest[0] == "app-server" {
@@ -24,7 +24,7 @@ func codex(args []string) error {
 	}
 	socket, ok := strings.CutPrefix(one(flags, "--remote"), "unix://")
 	if !ok {
-		return codexAlone(flags["-c"])
+		return codexAlone(flags["-c"], strings.Join(rest, " "))
 	}
 	var resume string
 	if len(rest) > 1 && rest[0] == "resume" {
@@ -34,8 +34,7 @@ func codex(args []string) error {
 	return t.run(socket, resume, strings.Join(rest, " "))
 }
 
-// codexServer serves until it is killed. A tool call asks where its input wants to
-// leave the sandbox.
+// codexServer serves until it is killed.
 func codexServer(listen string, config []string) error {
 	socket, ok := strings.CutPrefix(listen, "unix://")
 	if !ok {
@@ -47,22 +46,11 @@ func codexServer(listen string, config []string) error {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	e := NewEngine(os.Getenv("ANTHROPIC_BASE_URL"), dir)
-	var stop func()
-	if e.Tools, stop, err = tools(ctx, codexServers(config), codexEnv(config), func(s string) string { return "mcp__" + s + "__" }); err != nil {
+	e, stop, err := codexEngine(ctx, config, dir)
+	if err != nil {
 		return err
 	}
 	defer stop()
-	e.Tools["exec_command"] = func(ctx context.Context, input json.RawMessage) string {
-		var in struct{ Cmd string }
-		if json.Unmarshal(input, &in) != nil {
-			return "bad input"
-		}
-		return e.bash(ctx, in.Cmd)
-	}
-	e.Free = func(_ string, input json.RawMessage) bool {
-		return !strings.Contains(string(input), "require_escalated")
-	}
 	s, err := StartAppServer(socket, e, "", dir, true)
 	if err != nil {
 		return err
@@ -81,6 +69,58 @@ func codexServer(listen string, config []string) error {
 	}
 	s.mu.Unlock()
 	select {} // until it is killed
+}
+
+// codexEngine has the tools of Codex. A tool call asks where its input wants to leave the
+// sandbox.
+func codexEngine(ctx context.Context, config []string, dir string) (e *Engine, stop func(), err error) {
+	e = NewEngine(os.Getenv("ANTHROPIC_BASE_URL"), dir)
+	if e.Tools, stop, err = tools(ctx, codexServers(config), codexEnv(config), func(s string) string { return "mcp__" + s + "__" }); err != nil {
+		return nil, nil, err
+	}
+	e.Tools["exec_command"] = func(ctx context.Context, input json.RawMessage) string {
+		var in struct{ Cmd string }
+		if json.Unmarshal(input, &in) != nil {
+			return "bad input"
+		}
+		return e.bash(ctx, in.Cmd)
+	}
+	e.Free = func(_ string, input json.RawMessage) bool {
+		return !strings.Contains(string(input), "require_escalated")
+	}
+	return e, stop, nil
+}
+
+// codexTalks is the TUI of a version that nothing but its screen reaches, until that is gone.
+func codexTalks(ctx context.Context, screen *terminal, config []string, dir, prompt string, lines <-chan string, gone <-chan struct{}) error {
+	e, stop, err := codexEngine(ctx, config, dir)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	e.Said = func(text string) { screen.say("• ", text) }
+	e.Active = func(turn string) { screen.working(turn != "") }
+	e.Allow = func(ctx context.Context, _, _ string, input json.RawMessage) bool {
+		var in struct{ Cmd string }
+		_ = json.Unmarshal(input, &in) // its dialog names no command then
+		key := screen.ask(ctx, codexDialog(in.Cmd))
+		return key == "1" || key == "y"
+	}
+	screen.esc = func() { e.Interrupt() }
+	go e.Run(ctx)
+	if prompt != "" {
+		screen.say("› ", prompt)
+		e.Send(Text{Text: prompt}, true)
+	}
+	for {
+		select {
+		case text := <-lines:
+			screen.say("› ", text)
+			e.Send(Text{Text: text}, true)
+		case <-gone:
+			return nil
+		}
+	}
 }
 
 // The overrides are TOML; the fake understands what a launch writes.
@@ -292,8 +332,7 @@ func (t *codexTUI) read(ctx context.Context) {
 
 // approve shows the dialog until it is answered here, or elsewhere ("").
 func (t *codexTUI) approve(ctx context.Context, command string) string {
-	key := t.screen.ask(ctx, []string{"", "  Would you like to run the following command?", "", "  $ " + command, "", "› 1. Yes, proceed (y)", "  2. No, and tell Codex what to do differently (esc)"})
-	switch key {
+	switch key := t.screen.ask(ctx, codexDialog(command)); key {
 	case "1", "y":
 		return "accept"
 	case "2", "esc":
@@ -301,6 +340,16 @@ func (t *codexTUI) approve(ctx context.Context, command string) string {
 	}
 	return ""
 }
+
+func codexDialog(command string) []string {
+	return []string{"", "  Would you like to run the following command?", "", "  $ " + command, "", "› 1. Yes, proceed (y)", "  2. No, and tell Codex what to do differently (esc)"}
+}
+
+// Columns and lines of the input box: a longer text is broken anywhere, and its end is shown.
+const (
+	codexColumns = 60
+	codexLines   = 8
+)
 
 func codexBottom(t *terminal) []string {
 	var out []string
@@ -311,5 +360,18 @@ func codexBottom(t *terminal) []string {
 	if text == "" {
 		text = "Ask Codex to do anything"
 	}
-	return append(out, "", "› "+text, "", "  fake-model · 100% context left")
+	var box []string
+	for line := range strings.SplitSeq(text, "\n") {
+		r := []rune(line)
+		for len(r) > codexColumns {
+			box, r = append(box, string(r[:codexColumns])), r[codexColumns:]
+		}
+		box = append(box, string(r))
+	}
+	box = box[max(0, len(box)-codexLines):]
+	out = append(out, "", "› "+box[0])
+	for _, line := range box[1:] {
+		out = append(out, "  "+line)
+	}
+	return append(out, "", "  fake-model · 100% context left")
 }

@@ -1,6 +1,7 @@
 package fakecli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,6 +20,9 @@ var Programs = []string{"claude", "codex", "gemini", "opencode", ACPAgent}
 // ACPAgent is any program that speaks the Agent Client Protocol.
 const ACPAgent = "acp-agent"
 
+// EnvCodex names the version that the stand-in of Codex says it has.
+const EnvCodex = "FAKECLI_CODEX"
+
 // Main runs the program that args[0] names and returns its exit status; ok is false
 // where it is none of ours.
 func Main(args []string) (status int, ok bool) {
@@ -28,7 +32,7 @@ func Main(args []string) (status int, ok bool) {
 	}
 	run := map[string]func([]string) error{"claude": claude, "codex": codex, "gemini": gemini, "opencode": opencode, ACPAgent: acpProgram}[name]
 	if slices.Contains(args[1:], "--version") {
-		fmt.Fprintln(os.Stdout, map[string]string{"claude": claudeVersion() + " (Claude Code)", "codex": "codex-cli 0.169.0", "gemini": "0.61.0", "opencode": "1.18.33"}[name])
+		fmt.Fprintln(os.Stdout, map[string]string{"claude": claudeVersion() + " (Claude Code)", "codex": "codex-cli " + cmp.Or(os.Getenv(EnvCodex), "0.169.0"), "gemini": "0.61.0", "opencode": "1.18.33"}[name])
 		return 0, true
 	}
 	if err := run(args[1:]); err != nil {

@@ -84,7 +84,7 @@ func codexProjectServers(ctx context.Context, dir string, config []string) (map[
 
 // codexAlone is the TUI without a server: it asks whether its directory is trusted, and
 // keeps the answer.
-func codexAlone(config []string) error {
+func codexAlone(config []string, prompt string) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	dir, err := os.Getwd()
@@ -95,7 +95,8 @@ func codexAlone(config []string) error {
 	if err != nil {
 		return err
 	}
-	screen.line = func(string) {}
+	lines := make(chan string, 16)
+	screen.line = func(text string) { lines <- text }
 	gone := make(chan struct{})
 	go func() {
 		screen.read()
@@ -124,8 +125,7 @@ func codexAlone(config []string) error {
 			return err
 		}
 	}
-	<-gone
-	return nil
+	return codexTalks(ctx, screen, config, dir, prompt, lines, gone)
 }
 
 // geminiTrusted reports whether a directory, or one above it, is trusted; it knows nothing

@@ -97,6 +97,10 @@ func TestFakes(t *testing.T) {
 		t.Parallel()
 		triedAtOnce(t, o, all[2])
 	})
+	t.Run("typed into an older Codex", func(t *testing.T) {
+		t.Parallel()
+		typedCodex(t, o, all[1])
+	})
 	t.Run("trust dialog", func(t *testing.T) {
 		t.Parallel()
 		trustDialog(t, o, all[0])
@@ -266,5 +270,36 @@ func trustDialog(t *testing.T, o options, claude agentlab.Client) {
 	screen, err := w.teamctl(ctx, "capture", "mate")
 	if err != nil || !strings.Contains(screen, "one you trust?") || len(w.model.Requests()) > 0 {
 		t.Fatalf("the question was answered: %v, %d requests\n%s", err, len(w.model.Requests()), screen)
+	}
+}
+
+// typedCodex: a Codex that only its screen reaches gets its mail typed, whole and in order,
+// and its dialog is answered from the queue.
+func typedCodex(t *testing.T, o options, codex agentlab.Client) {
+	ctx := context.WithoutCancel(t.Context())
+	w := alone(t, o, codex)
+	program := filepath.Join(w.Dir, "older")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\n"+fakecli.EnvCodex+"=0.50.0 exec '"+filepath.Join(w.Dir, "bin", codex.Name)+"' \"$@\"\n"), 0o700); err != nil { // a program
+		t.Fatal(err)
+	}
+	hello := w.token("hello")
+	if _, err := w.teamctl(ctx, "spawn", "mate", "--agent", codex.Name, "--session", "--env", "TEAMCTL_PROGRAM_CODEX="+program, "--prompt", "@@say "+hello); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.answered(ctx, hello); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.idle(ctx, "mate"); err != nil {
+		t.Fatal(err)
+	}
+	letters := agentlab.Nasty(w.token("typed"), 16)[9:] // the last is longer than its box
+	if note, err := w.exchange(ctx, codex, "mate", letters, false); err != nil {
+		t.Errorf("%s: %v", note, err)
+	}
+	if out, err := w.teamctl(ctx, "message", "show", letters[0].ID); err != nil || !strings.Contains(out, "typed and taken") {
+		t.Errorf("not typed: %v\n%s", err, out)
+	}
+	if _, err := permission(ctx, w, codex); err != nil {
+		t.Error(err)
 	}
 }
