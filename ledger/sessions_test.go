@@ -2,8 +2,10 @@ package ledger
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -623,4 +625,30 @@ func TestTurnUsage(t *testing.T) {
 	want(team.Usage{InputTokens: 11, OutputTokens: 2, CachedTokens: 4, CacheWriteTokens: 3, ReasoningTokens: 7, CostUSD: 0.5, CostKnown: true, Turns: 2})
 	turn(devKey, `{"inputTokens":5}`)
 	want(team.Usage{InputTokens: 16, OutputTokens: 2, CachedTokens: 4, CacheWriteTokens: 3, ReasoningTokens: 7, CostUSD: 0.5, Turns: 3})
+}
+
+// TestThreePrimitives: of sessions, specs and turns everything that is stored hangs on one
+// of the three; there is no queue or model of its own for children.
+func TestThreePrimitives(t *testing.T) {
+	t.Parallel()
+	r := newSessionRig(t)
+	type table struct{ name, sql string }
+	list, err := read(r.ctx, r.db, "list tables", func(rows *sql.Rows) (v table, err error) {
+		return v, rows.Scan(&v.name, &v.sql)
+	}, `SELECT name, sql FROM sqlite_schema WHERE type = 'table'`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, v := range list {
+		if slices.ContainsFunc([]string{"session", "spec", "turn", "job", "subagent", "call"}, func(word string) bool { return strings.Contains(v.name, word) }) ||
+			strings.Contains(v.sql, "REFERENCES sessions") || strings.Contains(v.sql, "REFERENCES turn_jobs") {
+			found = append(found, v.name)
+		}
+	}
+	slices.Sort(found)
+	want := []string{"agent_specs", "session_announces", "session_backlog", "session_entries", "sessions", "tool_calls", "turn_jobs"}
+	if !slices.Equal(found, want) {
+		t.Errorf("tables %v, want %v", found, want)
+	}
 }

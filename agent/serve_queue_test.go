@@ -1,0 +1,181 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/teamctl/teamctl/agent/model"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// moments is the script model, with something that happens while its nth answer streams.
+type moments struct {
+	recorded
+	at map[int]func()
+}
+
+func (m *moments) Stream(ctx context.Context, q model.Request, on func(model.Delta)) (model.Answer, error) {
+	m.mu.Lock()
+	n := len(m.asked) + 1
+	m.mu.Unlock()
+	if f := m.at[n]; f != nil {
+		f()
+	}
+	return m.recorded.Stream(ctx, q, on)
+}
+
+const bigTask = "the big task\n@@call work {}\n@@call work {}\n@@say the big task is done"
+
+// order checks that texts are in the transcript once each, in order.
+func (s *served) order(texts ...string) {
+	s.t.Helper()
+	dump, at := s.dump(), 0
+	for _, text := range texts {
+		if n := strings.Count(dump, text); n != 1 {
+			s.t.Errorf("%q is in the transcript %d times:\n%s", text, n, dump)
+			return
+		}
+		i := strings.Index(dump, text)
+		if i < at {
+			s.t.Errorf("%q comes too early:\n%s", text, dump)
+		}
+		at = i
+	}
+}
+
+// TestSteerAtEveryMoment: a message of the lead that comes amid a turn is answered next,
+// whatever the turn is doing, and the task goes on after it; what comes with the last answer
+// waits for the end of the turn, and its sender is told.
+func TestSteerAtEveryMoment(t *testing.T) {
+	t.Parallel()
+	const answered = "assistant: steered away"
+	steer := "@@say steered away"
+	for name, c := range map[string]struct {
+		answer int // while which answer streams
+		call   int // or during which call
+		want   []string
+		late   bool
+		skips  int // calls that were not begun
+	}{
+		"while the first answer streams": {answer: 1, skips: 1, want: []string{ledger.ResultSkipped, answered, "resume: the big task", "assistant: the big task is done"}},
+		"during the first call":          {call: 1, want: []string{answered, "resume: the big task", "assistant: the big task is done"}},
+		"after the first call":           {answer: 2, skips: 1, want: []string{answered, "resume: the big task", "assistant: the big task is done"}},
+		"during the last call":           {call: 2, want: []string{answered, "resume: the big task", "assistant: the big task is done"}},
+		"while the last answer streams":  {answer: 3, want: []string{"assistant: the big task is done", answered}, late: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var s *served
+			var once sync.Once
+			now := func() { once.Do(func() { s.tell(steer) }) }
+			calls := 0
+			s = newServed(t, echo("work", false, func(context.Context, string) string {
+				if calls++; calls == c.call {
+					now()
+				}
+				return "worked"
+			}))
+			s.model = &moments{at: map[int]func(){c.answer: now}}
+			s.start(ServeIn{First: "you are dev"})
+			s.tell(bigTask)
+			s.said("steered away")
+			s.said("the big task is done")
+			s.until("all turns to end", func() bool {
+				for _, j := range s.turns() {
+					if !j.State.Ended() {
+						return false
+					}
+				}
+				return len(s.messages("dev", team.KindIdle)) > 0
+			})
+			s.order(c.want...)
+			if calls != 2-c.skips { // the script goes on behind what it has asked for
+				t.Errorf("%d calls, want %d", calls, 2-c.skips)
+			}
+			busy := 0
+			for _, m := range s.messages("dev", team.KindInfo) {
+				if m.Text == busyNotice {
+					busy++
+				}
+			}
+			if (busy == 1) != c.late {
+				t.Errorf("%d notices that the session is busy", busy)
+			}
+		})
+	}
+}
+
+// TestTwoSteers: of two messages that steer at once the first to arrive is the first.
+func TestTwoSteers(t *testing.T) {
+	t.Parallel()
+	var s *served
+	var once sync.Once
+	s = newServed(t, echo("work", false, func(context.Context, string) string {
+		once.Do(func() { s.tell("the first word"); s.tell("the second word\n@@say both heard") })
+		return "worked"
+	}))
+	s.start(ServeIn{})
+	s.tell(bigTask)
+	s.said("both heard")
+	s.said("the big task is done")
+	s.order("the first word", "the second word", "assistant: both heard", "assistant: the big task is done")
+}
+
+// TestSteerThenInterrupt: an interrupt ends the turn without a token, and the message that
+// waited to steer is answered next.
+func TestSteerThenInterrupt(t *testing.T) {
+	t.Parallel()
+	interrupt := make(chan struct{})
+	var s *served
+	var once sync.Once
+	s = newServed(t, echo("work", false, func(ctx context.Context, _ string) string {
+		once.Do(func() {
+			s.tell("@@say heard it")
+			interrupt <- struct{}{}
+			<-ctx.Done()
+		})
+		return "worked"
+	}))
+	s.start(ServeIn{Interrupt: interrupt})
+	s.tell(bigTask)
+	s.said("heard it")
+	if strings.Contains(s.dump(), "resume: ") {
+		t.Errorf("the interrupted turn has a token:\n%s", s.dump())
+	}
+	if j := s.turns()[0]; j.State != team.TurnCancelled {
+		t.Errorf("the turn is %s", j.State)
+	}
+}
+
+// TestKilledBetweenSteerAndResume: the task that a message displaced goes on in the next
+// life of the process.
+func TestKilledBetweenSteerAndResume(t *testing.T) {
+	t.Parallel()
+	var s *served
+	var once sync.Once
+	at := make(chan struct{})
+	var waiting sync.Once
+	s = newServed(t,
+		echo("work", false, func(context.Context, string) string {
+			once.Do(func() { s.tell("@@call hold {}\n@@say held on") })
+			return "worked"
+		}),
+		echo("hold", true, func(ctx context.Context, _ string) string {
+			waiting.Do(func() { close(at); <-ctx.Done() })
+			return "held"
+		}))
+	stop := s.start(ServeIn{})
+	s.tell(bigTask)
+	<-at
+	if err := stop(errors.New("killed")); err == nil {
+		t.Error("Serve ended without an error")
+	}
+	s.start(ServeIn{})
+	s.said("held on")
+	s.said("the big task is done")
+	s.order("assistant: held on", "resume: the big task", "assistant: the big task is done")
+}

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/internal/fakemodel"
+	"github.com/teamctl/teamctl/ledger"
+)
+
+// llmDone is the last answer of a turn.
+const llmDone = "all of it is done"
+
+// entries is the transcript of a member up to the end of the turn: later ones are about
+// what became of others.
+func (r *faultRig) entries(name string) (out []ledger.Entry) {
+	r.Helper()
+	for line := range strings.Lines(r.teamctl("session", "export", name, "--format", "jsonl")) {
+		var e ledger.Entry
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			r.Fatalf("%v: %s", err, line)
+		}
+		if out = append(out, e); e.Content == llmDone {
+			break
+		}
+	}
+	return out
+}
+
+// TestLLMIsKilled: agents that a model leads are killed amid their turns with kill -9, with
+// what holds them, their supervisor, and all of them at once, on each backend. Each goes on
+// in the same turn: its transcript has the entries of an undisturbed run, what it did was
+// done once or is said to be unknown, and a server that refuses what vendors refuse has
+// refused nothing.
+func TestLLMIsKilled(t *testing.T) {
+	const steps = 8
+	r := newFaultRig(t)
+	v, err := fakemodel.Start("", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = v.Close() })
+	v.Strict()
+	config := "model: fake/m\nproviders:\n  fake: {api: messages, baseURL: \"" + v.URL + "\"}\n"
+	if err := os.WriteFile(filepath.Join(r.dir, "t", "config.yaml"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	script := ""
+	for i := range steps {
+		script += fmt.Sprintf("@@shell echo step-%d >> log; sleep 0.2; cat log | wc -l\n", i)
+	}
+	script += "@@say " + llmDone
+	names := map[string]string{"calm": "pty", "inside": "in-process", "pty": "pty", "tmux": "tmux"}
+	for name, backend := range names {
+		args := []string{"spawn", name, "--agent", "llm", "--backend", backend, "--dangerously-skip-permissions"}
+		if backend == "tmux" {
+			args = append(args, "--session")
+		}
+		r.teamctl(args...)
+	}
+	done := func(name string) bool {
+		list := r.entries(name)
+		return len(list) > 0 && list[len(list)-1].Content == llmDone
+	}
+	r.send("calm", script)
+	r.until("the undisturbed turn", func() bool { return done("calm") })
+	for name := range names {
+		if name != "calm" {
+			r.send(name, script)
+		}
+	}
+	count := func() (n int) {
+		for name := range names {
+			n += len(r.entries(name))
+		}
+		return n
+	}
+	holders := func(shim bool) (ids []backends.ProcID) {
+		for _, name := range []string{"pty", "tmux"} {
+			p := r.proc(name)
+			if ids = append(ids, p.Agent); shim {
+				ids = append(ids, p.Shim)
+			}
+		}
+		return ids
+	}
+	for _, what := range []string{"agents", "supervisor", "agents and shims", "everything"} {
+		before := count()
+		r.until("turns to go on before "+what+" are killed", func() bool {
+			return count() >= before+4 || done("pty") && done("tmux") && done("inside")
+		})
+		var ids []backends.ProcID
+		switch what {
+		case "agents":
+			ids = holders(false)
+		case "supervisor":
+			ids = []backends.ProcID{r.supervisor()}
+		case "agents and shims":
+			ids = holders(true)
+		case "everything":
+			ids = append(holders(true), r.supervisor())
+		}
+		for _, id := range ids {
+			r.kill(id)
+		}
+		r.teamctl("ps") // which starts a supervisor
+	}
+	want := r.shape("calm")
+	for name := range names {
+		r.until(name+" to be through", func() bool { return done(name) })
+		list := r.entries(name)
+		if got := r.shape(name); got != want {
+			t.Errorf("%s has another transcript:\n%s\nwant\n%s", name, got, want)
+		}
+		lost, inputs := 0, 0
+		for _, e := range list {
+			if e.Kind == ledger.EntryToolResult && strings.Contains(e.Content, ledger.ResultLost) {
+				lost++
+			}
+			if e.Kind == ledger.EntryUser && strings.Contains(e.Content, "@@shell echo step-0") {
+				inputs++
+			}
+		}
+		if inputs != 1 {
+			t.Errorf("%s has the message %d times", name, inputs)
+		}
+		log, err := os.ReadFile(filepath.Join(r.members()[name].Worktree, "log"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		missing := 0
+		for i := range steps {
+			switch n := strings.Count(string(log), fmt.Sprintf("step-%d\n", i)); {
+			case n > 1:
+				t.Errorf("%s did step %d %d times", name, i, n)
+			case n == 0:
+				missing++
+			}
+		}
+		if missing > lost {
+			t.Errorf("%s: %d steps are missing, %d are said to be unknown", name, missing, lost)
+		}
+	}
+	if why := v.Refused(); len(why) > 0 {
+		t.Errorf("refused %d times: %s", len(why), why[0])
+	}
+}
+
+// shape is a transcript without what kills change: the text of results, and the mail that
+// tells of the others' ends.
+func (r *faultRig) shape(name string) string {
+	r.Helper()
+	var b strings.Builder
+	for _, e := range r.entries(name) {
+		switch e.Kind {
+		case ledger.EntryUser:
+		case ledger.EntryToolResult:
+			fmt.Fprintln(&b, e.Kind)
+		default:
+			fmt.Fprintln(&b, e.Kind, e.Content)
+		}
+	}
+	return b.String()
+}
