@@ -330,6 +330,7 @@ var testRooms = map[string][]string{
 	"internal/fakecli":          {leaf},              // the stand-in for a model's provider
 	"internal/hooks":            {"internal/proc"},   // to see that nothing is left of a command
 	"internal/courier":          {"internal/courier/couriertest", "internal/openpty"},
+	"internal/tui":              {"internal/openpty"},
 	"internal/view/page":        {"team"}, // the states of a sample
 	"internal/courier/codex":    {"internal/fakecli", "internal/courier/couriertest", leaf},
 	"internal/courier/opencode": {"internal/fakecli", "internal/courier/couriertest"},

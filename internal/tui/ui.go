@@ -146,8 +146,12 @@ func (r *run) loop(painted <-chan paint) error {
 	timer := time.NewTimer(time.Hour)
 	timer.Stop()
 	defer timer.Stop()
+	stale := true
 	for {
-		r.draw()
+		if stale {
+			r.draw()
+		}
+		stale = true
 		var due <-chan time.Time
 		if d := r.due(); d > 0 {
 			timer.Reset(d)
@@ -162,7 +166,8 @@ func (r *run) loop(painted <-chan paint) error {
 		case p := <-painted:
 			r.guard.painted(p)
 			timer.Stop()
-			continue // nothing has changed: the frame is as it was
+			stale = false // nothing has changed: drawing again would end in painting for ever
+			continue
 		case e, ok := <-r.term.Events:
 			if !ok || e.Kind == term.Gone || r.event(e) {
 				return nil

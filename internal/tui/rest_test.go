@@ -1,0 +1,89 @@
+package tui
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/teamctl/teamctl/internal/openpty"
+	"github.com/teamctl/teamctl/internal/view"
+)
+
+// still is a machine with one team that never changes. Every look of the screen at its
+// interest is counted.
+type still struct{ view.Team }
+
+func (still) Teams(context.Context, func([]view.Glance)) error { return nil }
+
+func (s still) Open(context.Context, string) (view.Team, error) { return s, nil }
+
+func (still) Follow(ctx context.Context, _ func() view.Interest, each func(view.Snapshot)) error {
+	s := crowd(0)
+	each(s)
+	<-ctx.Done()
+	return nil
+}
+
+// TestRest: a screen on which nothing happens is painted once for each change and not
+// again, and ends at q with the terminal as it was.
+func TestRest(t *testing.T) {
+	t.Parallel()
+	master, tty, err := openpty.Open()
+	if err != nil {
+		t.Skipf("no pty: %v", err)
+	}
+	path, err := filepath.EvalSymlinks("/proc/self/fd/" + strconv.Itoa(int(tty.Fd())))
+	if err != nil {
+		t.Skipf("no name of the pty: %v", err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		u := &UI{Home: still{}, Team: "demo", Terminal: path}
+		ended <- u.Run(t.Context())
+	}()
+	writes := make(chan int, 1024)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		buf := make([]byte, 1<<16)
+		for {
+			n, err := master.Read(buf)
+			if err != nil {
+				return
+			}
+			select {
+			case writes <- n:
+			default:
+			}
+		}
+	}()
+	quiet := 0
+	for n := 0; quiet < 2; n++ {
+		rest := time.NewTimer(time.Second)
+		select {
+		case <-writes:
+			quiet = 0
+			if n > 500 {
+				t.Fatal("the screen does not come to rest")
+			}
+		case <-rest.C:
+			quiet++
+		}
+		rest.Stop()
+	}
+	if _, err := master.WriteString("q"); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	for _, f := range []*os.File{tty, master} {
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	<-done
+}
