@@ -71,11 +71,20 @@ func (d *desk) Late(ctx context.Context) error {
 
 // Allowed is llm.Desk.
 func (d *desk) Allowed(ctx context.Context) error {
-	shown := ""
+	shown, counted := "", false
+	defer func() {
+		if counted { // also where the turn has been ended meanwhile
+			_ = d.on(context.WithoutCancel(ctx), func(context.Context) { d.waiting-- })
+		}
+	}()
 	for {
 		changed, why := d.changed(), ""
 		err := d.on(ctx, func(c context.Context) {
 			if why = d.inTheWay(c, d.run.job.Session); why != "" {
+				if !counted {
+					counted = true
+					d.waiting++ // the loop does not show it as working meanwhile
+				}
 				if d.stopped == nil && why != shown { // a limit that it met itself is shown already
 					d.showAs(c, team.Limited, 0, why)
 					d.out.line("waits: %s", why)
