@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/teamctl/teamctl/team"
 )
@@ -34,10 +36,13 @@ const (
 	SettingMaxHops      = "max-hops"         // injections in a row: 3
 )
 
+// Bounds of sessions.
 const (
-	defaultDepth, maxDepth       = 1, 5
-	defaultChildren, maxChildren = 5, 20
-	defaultMaxHops               = 3
+	defaultDepth    = 1
+	MaxSessionDepth = 5
+	DefaultChildren = 5
+	MaxChildren     = 20
+	defaultMaxHops  = 3
 )
 
 // NewSession describes a session to open.
@@ -174,14 +179,14 @@ func (t *tx) adoptChild(s *Session) error {
 		return team.Errorf(team.CodeInvalid, "session %s is not of the member of its parent", s.Key)
 	}
 	s.Depth = parent.Depth + 1
-	deepest, err := t.number(SettingSessionDepth, defaultDepth, maxDepth)
+	deepest, err := t.number(SettingSessionDepth, defaultDepth, MaxSessionDepth)
 	if err != nil {
 		return err
 	}
 	if s.Depth > deepest {
 		return team.Errorf(team.CodeLimit, "session_spawn is not allowed at this depth (current depth: %d, max: %d)", parent.Depth, deepest).WithReason(team.ReasonTooDeep)
 	}
-	most, err := t.number(SettingChildren, defaultChildren, maxChildren)
+	most, err := t.number(SettingChildren, DefaultChildren, MaxChildren)
 	if err != nil {
 		return err
 	}
@@ -289,8 +294,8 @@ func (t *tx) number(name string, otherwise, most int) (int, error) {
 	if err != nil || !found {
 		return otherwise, err
 	}
-	n := otherwise
-	if err := json.Unmarshal([]byte(raw), &n); err != nil {
+	n, err := strconv.Atoi(strings.Trim(raw, `"`)) // people's settings are texts
+	if err != nil {
 		return 0, team.Errorf(team.CodeInvalid, "setting %s: %w", name, err)
 	}
 	return min(max(n, 1), most), nil

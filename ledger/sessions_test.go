@@ -416,7 +416,7 @@ func TestLanes(t *testing.T) {
 func TestChildSessions(t *testing.T) {
 	t.Parallel()
 	r := newSessionRig(t)
-	for i := range defaultChildren {
+	for i := range DefaultChildren {
 		s := r.open(NewSession{Key: fmt.Sprintf("agent:scout:subagent:%d", i), Owner: devKey, Label: "look"})
 		if s.Depth != 1 || s.Member != devKey || s.Channel != team.ChannelInternal || s.Deliver {
 			t.Errorf("%+v", s)

@@ -30,12 +30,12 @@ const (
 			WHERE s.member = ?1 AND s.state = 'open'
 			AND NOT EXISTS (SELECT 1 FROM turn_jobs r WHERE r.session = s.session_key AND r.state = 'running')
 			AND (SELECT count(*) FROM turn_jobs r WHERE r.lane = j.lane AND r.state = 'running' AND r.yielded = 0) <
-				coalesce((SELECT max(1, CAST(value AS INTEGER)) FROM settings WHERE name = '` + SettingLane + `' || j.lane), (SELECT value FROM json_each(?5) WHERE key = j.lane), 1)
+				coalesce((SELECT max(1, CAST(trim(value, '"') AS INTEGER)) FROM settings WHERE name = '` + SettingLane + `' || j.lane), (SELECT value FROM json_each(?5) WHERE key = j.lane), 1)
 			ORDER BY j.rank DESC, j.id LIMIT 1)
 		RETURNING ` + jobCols
 	sqlJobResume = `UPDATE turn_jobs SET yielded = 0, reason = '', lease_until = ?2 WHERE id = ?1 AND yielded = 1
 		AND (SELECT count(*) FROM turn_jobs r WHERE r.lane = turn_jobs.lane AND r.state = 'running' AND r.yielded = 0) <
-			coalesce((SELECT max(1, CAST(value AS INTEGER)) FROM settings WHERE name = '` + SettingLane + `' || lane), (SELECT value FROM json_each(?3) WHERE key = lane), 1)`
+			coalesce((SELECT max(1, CAST(trim(value, '"') AS INTEGER)) FROM settings WHERE name = '` + SettingLane + `' || lane), (SELECT value FROM json_each(?3) WHERE key = lane), 1)`
 	sqlTurnUsage = `SELECT s.member, sum(coalesce(j.usage ->> '$.inputTokens', 0)), sum(coalesce(j.usage ->> '$.outputTokens', 0)),
 		sum(coalesce(j.usage ->> '$.cachedTokens', 0)), sum(coalesce(j.usage ->> '$.cacheWriteTokens', 0)), sum(coalesce(j.usage ->> '$.reasoningTokens', 0)),
 		sum(coalesce(j.usage ->> '$.costUsd', 0.0)), min(coalesce(j.usage ->> '$.costKnown', 0)), sum(j.ended_at > 0)

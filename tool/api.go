@@ -20,6 +20,9 @@ type Caller struct {
 	Role    team.Role
 	Person  bool
 	Mode    team.Mode // permission mode that narrows the role; empty: none does
+	// Conversation is the key of the session of the built-in agent that the call comes
+	// from; empty: from none, or from the member's own.
+	Conversation string
 }
 
 // Person is the caller at a shell that no agent runs in.
@@ -77,6 +80,12 @@ type Env struct {
 	CheckModel func(ctx context.Context, ref string) (note string, err error)
 	// CheckConfine reports what keeps commands from being confined here; nil: nothing does.
 	CheckConfine func() error
+	// Models lists what can be asked: of one provider, or of all that are configured;
+	// nil: nothing is known.
+	Models func(ctx context.Context, provider string, refresh bool) ([]ProviderModels, error)
+	// OwnSpecs are the agent specs that the person keeps in the home directory, and what is
+	// wrong with those that cannot be used; nil: none.
+	OwnSpecs func() (specs []team.AgentSpec, troubles []error)
 	// Dir is the directory by which a team is chosen where several exist and none is
 	// named; "" chooses none.
 	Dir string

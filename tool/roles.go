@@ -38,6 +38,8 @@ const (
 	OpWorktree    Operation = "work on worktrees"
 	OpWorktrees   Operation = "work on the worktrees of others"
 	OpMaintenance Operation = "repair or prune the team"
+	OpSpecs       Operation = "make or change agent specs"
+	OpSessions    Operation = "work with its conversations"
 )
 
 // grant is one cell of the table of roles.
@@ -79,6 +81,8 @@ var roles = map[Operation]map[team.Role]grant{
 	OpWorktree:    {team.RoleLeader: yes, team.RoleExecutor: yes, team.RoleReviewer: yes, team.RoleObserver: no, team.RoleOperator: yes},
 	OpWorktrees:   {team.RoleLeader: yes, team.RoleExecutor: no, team.RoleReviewer: no, team.RoleObserver: no, team.RoleOperator: bypass},
 	OpMaintenance: {team.RoleLeader: no, team.RoleExecutor: no, team.RoleReviewer: no, team.RoleObserver: no, team.RoleOperator: bypass},
+	OpSpecs:       {team.RoleLeader: yes, team.RoleExecutor: yes, team.RoleReviewer: no, team.RoleObserver: no, team.RoleOperator: bypass},
+	OpSessions:    {team.RoleLeader: yes, team.RoleExecutor: yes, team.RoleReviewer: yes, team.RoleObserver: no, team.RoleOperator: yes},
 }
 
 // granted is the cell for a caller; an operation or role that the table does not

@@ -17,7 +17,7 @@ func TestTableOfRoles(t *testing.T) {
 		OpTeamCreate: "+----", OpTeamDelete: "+---!", OpSettings: "----!", OpSpawn: "+s--!", OpRule: "+---!", OpShutdown: "+---!", OpMode: "+---!", OpJoin: "+---!",
 		OpSend: "+++-+", OpBroadcast: "+ss-+", OpDelegate: "+ss-!", OpTaskAdd: "+++-+", OpTaskWork: "++--+", OpTaskRetry: "+++-+", OpTaskVerify: "+----",
 		OpTaskManage: "+---!", OpAsk: "+++++", OpPlan: "+++++", OpAnswer: "n-n-!", OpReview: "+-+-!", OpScratchpad: "+++-+", OpRun: "+---!",
-		OpWorktree: "+++-+", OpWorktrees: "+---!", OpMaintenance: "----!",
+		OpWorktree: "+++-+", OpWorktrees: "+---!", OpMaintenance: "----!", OpSpecs: "++--!", OpSessions: "+++-+",
 	}
 	mark := map[grant]string{no: "-", yes: "+", policy: "s", named: "n", bypass: "!"}
 	if len(want) != len(roles) {

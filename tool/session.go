@@ -62,44 +62,69 @@ func (t *Team) Transcript(ctx context.Context, s ledger.Session) ([]ledger.Entry
 	return list, nil
 }
 
-// mayChange refuses to change sessions that are not the caller's: a member has its own
-// and their children, a leader and a person have all.
-func (t *Team) mayChange(ctx context.Context, c Caller, s ledger.Session) error {
-	if t.Elsewhere != nil {
-		return t.Elsewhere
-	}
-	if c.Person || c.Session != "" && s.Member == c.Session {
-		return nil
-	}
-	return t.may(ctx, c, OpRule)
-}
-
 // SetModel gives a session a model from its next turn on; an empty provider and model
-// take the override away.
+// take the override away. An agent that gives its own session a model which agents do not
+// choose by themselves waits for an approval.
 func (t *Team) SetModel(ctx context.Context, c Caller, key, provider, model string) (ledger.Session, error) {
-	s, err := t.Session(ctx, key)
-	if err == nil {
-		err = t.mayChange(ctx, c, s)
+	if err := t.may(ctx, c, OpSessions); err != nil {
+		return ledger.Session{}, err
 	}
+	s, err := t.Session(ctx, key)
 	if err != nil {
 		return s, err
+	}
+	own, err := t.mayChange(ctx, c, s)
+	if err != nil {
+		return s, err
+	}
+	if model != "" && t.Env.CheckModel != nil {
+		if _, err := t.Env.CheckModel(ctx, provider+"/"+model); err != nil {
+			return s, err
+		}
+	}
+	if own {
+		more, err := t.beyondModels(ctx, c, team.SpecModel{Provider: provider, Model: model})
+		if err == nil {
+			err = t.entitle(ctx, c, "session_set_model", more, map[string]string{"model_ref": provider + "/" + model, "session_key": s.Key})
+		}
+		if err != nil {
+			return s, err
+		}
 	}
 	return t.as(c).UpdateSession(ctx, ledger.SessionPatch{Key: s.Key, Provider: &provider, Model: &model})
 }
 
 // SetAgent gives a session a spec from its next turn on, by id or name. Exact takes no
-// name that is only near.
+// name that is only near. An agent that switches its own session to a spec which allows
+// more than it has waits for an approval.
 func (t *Team) SetAgent(ctx context.Context, c Caller, key, agent string, exact bool) (ledger.Session, ledger.Spec, error) {
-	s, err := t.Session(ctx, key)
-	if err == nil {
-		err = t.mayChange(ctx, c, s)
+	if err := t.may(ctx, c, OpSessions); err != nil {
+		return ledger.Session{}, ledger.Spec{}, err
 	}
+	s, err := t.Session(ctx, key)
+	if err != nil {
+		return s, ledger.Spec{}, err
+	}
+	own, err := t.mayChange(ctx, c, s)
 	if err != nil {
 		return s, ledger.Spec{}, err
 	}
 	spec, err := t.spec(ctx, agent, exact)
 	if err != nil {
 		return s, spec, err
+	}
+	if own {
+		k, err := team.ParseSessionKey(s.Key)
+		if err != nil {
+			return s, spec, err
+		}
+		more, err := t.beyond(ctx, c, spec.AgentSpec, k.Kind)
+		if err == nil {
+			err = t.entitle(ctx, c, "session_set_agent", more, map[string]string{"agent": spec.ID, "session_key": s.Key})
+		}
+		if err != nil {
+			return s, spec, err
+		}
 	}
 	s, err = t.as(c).UpdateSession(ctx, ledger.SessionPatch{Key: s.Key, AgentID: &spec.ID})
 	return s, spec, err
@@ -108,13 +133,13 @@ func (t *Team) SetAgent(ctx context.Context, c Caller, key, agent string, exact 
 // spec finds a spec by id or name; unless exact, one whose id or name alone begins with
 // the text is found as well.
 func (t *Team) spec(ctx context.Context, agent string, exact bool) (ledger.Spec, error) {
+	all, err := t.Specs(ctx)
+	if err != nil {
+		return ledger.Spec{}, err
+	}
 	spec, err := t.Ledger.Spec(ctx, agent)
 	if err == nil || exact || !team.IsCode(err, team.CodeNotFound) {
-		return spec, err
-	}
-	all, lerr := t.Ledger.Specs(ctx)
-	if lerr != nil {
-		return spec, lerr
+		return spec, nearSpec(err, agent, all)
 	}
 	var near []ledger.Spec
 	var names []string
@@ -126,18 +151,34 @@ func (t *Team) spec(ctx context.Context, agent string, exact bool) (ledger.Spec,
 	}
 	switch len(near) {
 	case 0:
-		return spec, err
+		return spec, nearSpec(err, agent, all)
 	case 1:
 		return near[0], nil
 	}
 	return spec, team.Errorf(team.CodeConflict, "several agents are like %q: %s", agent, strings.Join(names, ", ")).WithReason(team.ReasonAgentAmbiguous)
 }
 
+// nearSpec names the spec that was meant, where one is near.
+func nearSpec(err error, agent string, all []ledger.Spec) error {
+	var e *team.Error
+	if !errors.As(err, &e) || !team.IsCode(err, team.CodeNotFound) {
+		return err
+	}
+	var names []string
+	for _, s := range all {
+		names = append(names, s.ID)
+	}
+	if near := team.Closest(agent, names); near != "" {
+		return e.WithHint("did you mean " + near + "? teamctl agents lists them")
+	}
+	return err
+}
+
 // CloseSession closes a session and its children.
 func (t *Team) CloseSession(ctx context.Context, c Caller, key, why string) error {
 	s, err := t.Session(ctx, key)
 	if err == nil {
-		err = t.mayChange(ctx, c, s)
+		_, err = t.mayChange(ctx, c, s)
 	}
 	if err != nil {
 		return err
@@ -168,7 +209,7 @@ func (t *Team) interruptTurns(ctx context.Context, c Caller, m ledger.Member) er
 func (t *Team) Compact(ctx context.Context, c Caller, key, keep string) error {
 	s, err := t.Session(ctx, key)
 	if err == nil {
-		err = t.mayChange(ctx, c, s)
+		_, err = t.mayChange(ctx, c, s)
 	}
 	if err != nil {
 		return err

@@ -23,6 +23,7 @@ const (
 	SetAnswerer        = "answerer."
 	SetLeadAnswers     = "lead-answers" // short for answerer.permission leader, with the value "permissions"
 	SetDeadline        = "approval-deadline"
+	SetTurnRounds      = "turn-rounds"
 	SetVerifyTimeout   = services.SettingVerifyTimeout
 )
 
@@ -43,6 +44,11 @@ var settings = []setting{
 	{SetMaxHops, "how often a message may be handed on", strconv.Itoa(team.MaxHops), checkCount(team.MaxHops)},
 	{SetAnswerer, "who else than a person answers: answerer.plan, .permission, .delegation or .review; leader, reviewer or person", "", checkAnswerer},
 	{SetDeadline, "how long plans, permissions and delegations wait for an answer; 0: for ever", "0", checkDuration},
+	{SetModels, "models that agents choose by themselves, as anthropic/* script/demo (default: all of configured providers)", "", checkModels},
+	{ledger.SettingLane, "turns of a lane at once: lane.main, .teammate, .subagent, .internal_announce or .cron", "", checkAtLeastOne(1000)},
+	{ledger.SettingSessionDepth, "how deep child sessions may be nested", "1", checkAtLeastOne(ledger.MaxSessionDepth)},
+	{ledger.SettingChildren, "open child sessions of a session", strconv.Itoa(ledger.DefaultChildren), checkAtLeastOne(ledger.MaxChildren)},
+	{SetTurnRounds, "answers of a model in one turn", strconv.Itoa(team.MaxTurnRounds), checkAtLeastOne(10_000)},
 	{SetVerifyTimeout, "how long a task may be verified that has no metadata.timeout; 1h at most", services.VerifyTimeout.String(), checkVerifyTimeout},
 }
 
@@ -65,11 +71,16 @@ func (t *Team) Settings(ctx context.Context) ([]Setting, error) {
 		names := []string{s.Name}
 		if strings.HasSuffix(s.Name, ".") {
 			names = names[:0]
-			if s.Name == SetAnswerer {
+			switch s.Name {
+			case SetAnswerer:
 				for _, k := range approvalKinds {
 					names = append(names, s.Name+string(k))
 				}
-			} else {
+			case ledger.SettingLane:
+				for _, l := range team.Lanes() {
+					names = append(names, s.Name+string(l))
+				}
+			default:
 				for _, m := range members {
 					names = append(names, s.Name+m.Name)
 				}
@@ -80,7 +91,7 @@ func (t *Team) Settings(ctx context.Context) ([]Setting, error) {
 			if err != nil {
 				return nil, err
 			}
-			if v == "" && name != s.Name && s.Name != SetAnswerer {
+			if v == "" && name != s.Name && s.Name == SetDelegationOf {
 				continue // one row for every member would hide the others
 			}
 			out = append(out, Setting{Name: name, Value: orText(v, s.defaultOf(name)), Default: v == "", Help: s.Help})
@@ -97,6 +108,9 @@ func (s setting) defaultOf(name string) string {
 		return string(team.RoleLeader)
 	case SetAnswerer + string(ledger.ApprovePermission):
 		return ledger.AnswererPerson
+	}
+	if lane, ok := strings.CutPrefix(name, ledger.SettingLane); ok {
+		return strconv.Itoa(team.Lane(lane).Width())
 	}
 	return s.Default
 }
@@ -146,7 +160,14 @@ func findSetting(name string) (setting, error) {
 		}
 		return s.Name == name
 	})
-	if i >= 0 && (settings[i].Name != SetAnswerer || slices.Contains(approvalKinds, ledger.ApprovalKind(name[len(SetAnswerer):]))) {
+	known := i >= 0
+	if known && settings[i].Name == SetAnswerer {
+		known = slices.Contains(approvalKinds, ledger.ApprovalKind(name[len(SetAnswerer):]))
+	}
+	if known && settings[i].Name == ledger.SettingLane {
+		known = slices.Contains(team.Lanes(), team.Lane(name[len(ledger.SettingLane):]))
+	}
+	if known {
 		return settings[i], nil
 	}
 	return setting{}, team.Errorf(team.CodeNotFound, "no setting %q", name).WithReason(team.ReasonSettingNotFound).WithHint("teamctl settings")
@@ -197,6 +218,24 @@ func checkCount(most int) func(string) error {
 		}
 		return nil
 	}
+}
+
+func checkAtLeastOne(most int) func(string) error {
+	return func(v string) error {
+		if n, err := strconv.Atoi(v); err != nil || n < 1 || n > most {
+			return team.Errorf(team.CodeInvalid, "invalid value %q: a number from 1 to %d is needed", v, most)
+		}
+		return nil
+	}
+}
+
+func checkModels(v string) error {
+	for _, f := range fields(v) {
+		if provider, model, ok := strings.Cut(f, "/"); f != "*" && (!ok || provider == "" || model == "") {
+			return team.Errorf(team.CodeInvalid, "invalid model %q: provider/model is needed, in which * is any text", f)
+		}
+	}
+	return nil
 }
 
 func checkAnswerer(v string) error {

@@ -1,7 +1,12 @@
 package tool
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
@@ -26,15 +31,22 @@ var born = []team.AgentSpec{
 }
 
 // bear gives the team the specs of its birth, if it has none: one that was made before
-// there were any, or was just made.
-func bear(ctx context.Context, l *ledger.Ledger) error {
-	have, err := l.Specs(ctx)
+// there were any, or was just made. They are ours and the person's own, which cannot take
+// the place of ours.
+func (t *Team) bear(ctx context.Context) error {
+	have, err := t.Ledger.Specs(ctx)
 	if err != nil || len(have) > 0 {
 		return err
 	}
-	for _, s := range born {
-		if err := l.PutSpec(ctx, ledger.PutSpecIn{Spec: s}); err != nil {
-			return err
+	list := slices.Clone(born)
+	if t.Env.OwnSpecs != nil {
+		own, _ := t.Env.OwnSpecs() // doctor tells of broken ones
+		list = append(list, own...)
+	}
+	for i, s := range list {
+		err := t.Ledger.PutSpec(ctx, ledger.PutSpecIn{Spec: s, New: true})
+		if err != nil && !(team.IsCode(err, team.CodeConflict) && (i >= len(born) || s.ID == born[i].ID)) {
+			return err // another process may bear them at the same time
 		}
 	}
 	return nil
@@ -43,11 +55,169 @@ func bear(ctx context.Context, l *ledger.Ledger) error {
 // Specs are the team's agent specs by id.
 func (t *Team) Specs(ctx context.Context) ([]ledger.Spec, error) {
 	if t.Elsewhere == nil {
-		if err := bear(ctx, t.Ledger); err != nil {
+		if err := t.bear(ctx); err != nil {
 			return nil, err
 		}
 	}
 	return t.Ledger.Specs(ctx)
+}
+
+// Spec is one agent spec of the team, by id or name.
+func (t *Team) Spec(ctx context.Context, agent string) (ledger.Spec, error) {
+	return t.spec(ctx, agent, true)
+}
+
+// CreateSpec makes an agent spec. One that allows what its maker does not have waits for
+// an approval. Errors: CodeInvalid bad_spec, CodeConflict agent_name_taken.
+func (t *Team) CreateSpec(ctx context.Context, c Caller, draft json.RawMessage) (ledger.Spec, error) {
+	if err := t.may(ctx, c, OpSpecs); err != nil {
+		return ledger.Spec{}, err
+	}
+	spec, err := decodeSpec(draft)
+	if err != nil {
+		return ledger.Spec{}, err
+	}
+	if spec.ID == "" {
+		spec.ID = specID(spec.Name)
+	}
+	return t.putSpec(ctx, c, "agent_create", spec, true)
+}
+
+// UpdateSpec changes an agent spec by a patch: its fields replace those of the spec, null
+// removes one, and what the patch does not name stays. A change that allows more than
+// its maker has waits for an approval.
+func (t *Team) UpdateSpec(ctx context.Context, c Caller, agent string, patch json.RawMessage) (ledger.Spec, error) {
+	if err := t.may(ctx, c, OpSpecs); err != nil {
+		return ledger.Spec{}, err
+	}
+	now, err := t.spec(ctx, agent, true)
+	if err != nil {
+		return now, err
+	}
+	raw, err := json.Marshal(now.AgentSpec)
+	if err != nil {
+		return now, fmt.Errorf("encode agent %s: %w", now.ID, err)
+	}
+	merged, err := mergePatch(raw, patch)
+	if err != nil {
+		return now, err
+	}
+	spec, err := decodeSpec(merged)
+	if err != nil {
+		return now, err
+	}
+	if spec.ID != now.ID {
+		return now, badSpec("the id of agent %s stays: what it is called is its name", now.ID)
+	}
+	return t.putSpec(ctx, c, "agent_update", spec, false)
+}
+
+// PutSpec makes a spec or replaces the one that has its id, as a person wants it who
+// brings it in a file.
+func (t *Team) PutSpec(ctx context.Context, c Caller, spec team.AgentSpec) (ledger.Spec, error) {
+	if err := t.may(ctx, c, OpSpecs); err != nil {
+		return ledger.Spec{}, err
+	}
+	if _, err := t.Specs(ctx); err != nil {
+		return ledger.Spec{}, err
+	}
+	return t.putSpec(ctx, c, "agent_create", spec, false)
+}
+
+func (t *Team) putSpec(ctx context.Context, c Caller, op string, spec team.AgentSpec, fresh bool) (ledger.Spec, error) {
+	if err := spec.Validate(); err != nil {
+		return ledger.Spec{}, err
+	}
+	all, err := t.Specs(ctx)
+	if err != nil {
+		return ledger.Spec{}, err
+	}
+	if fresh && slices.ContainsFunc(all, func(s ledger.Spec) bool { return s.ID == spec.ID || strings.EqualFold(s.Name, spec.Name) }) {
+		return ledger.Spec{}, team.Errorf(team.CodeConflict, "another agent has the id %q or the name %q", spec.ID, spec.Name).
+			WithReason(team.ReasonSpecTaken).WithHint("teamctl agents")
+	}
+	if m := spec.Defaults.Model; m.Model != "" && t.Env.CheckModel != nil {
+		if _, err := t.Env.CheckModel(ctx, m.Provider+"/"+m.Model); err != nil {
+			return ledger.Spec{}, err
+		}
+	}
+	more, err := t.beyond(ctx, c, spec, team.SessionTeammate)
+	if err == nil {
+		err = t.entitle(ctx, c, op, more, spec)
+	}
+	if err == nil {
+		err = t.as(c).PutSpec(ctx, ledger.PutSpecIn{Spec: spec, New: fresh})
+	}
+	if err != nil {
+		return ledger.Spec{}, err
+	}
+	return t.Ledger.Spec(ctx, spec.ID)
+}
+
+// DeleteSpec removes a spec that no open session uses.
+func (t *Team) DeleteSpec(ctx context.Context, c Caller, agent string) (ledger.Spec, error) {
+	if err := t.may(ctx, c, OpRule); err != nil {
+		return ledger.Spec{}, err
+	}
+	spec, err := t.spec(ctx, agent, true)
+	if err != nil {
+		return spec, err
+	}
+	return spec, t.as(c).DeleteSpec(ctx, spec.ID)
+}
+
+func badSpec(format string, args ...any) error {
+	return team.Errorf(team.CodeInvalid, format, args...).WithReason(team.ReasonBadSpec)
+}
+
+// decodeSpec reads a spec; a field that specs do not have is an error.
+func decodeSpec(raw json.RawMessage) (s team.AgentSpec, err error) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&s); err != nil {
+		return s, badSpec("the agent spec: %s", strings.TrimPrefix(err.Error(), "json: "))
+	}
+	return s, nil
+}
+
+// mergePatch applies a JSON merge patch (RFC 7396).
+func mergePatch(to, patch json.RawMessage) (json.RawMessage, error) {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(patch, &fields) != nil || fields == nil {
+		return patch, nil
+	}
+	out := map[string]json.RawMessage{}
+	_ = json.Unmarshal(to, &out) // what is no object is replaced
+	if out == nil {
+		out = map[string]json.RawMessage{}
+	}
+	for name, v := range fields {
+		if string(v) == "null" {
+			delete(out, name)
+			continue
+		}
+		merged, err := mergePatch(out[name], v)
+		if err != nil {
+			return nil, err
+		}
+		out[name] = merged
+	}
+	return json.Marshal(out)
+}
+
+// specID makes an id of a name.
+func specID(name string) string {
+	id := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
+			return r
+		case r >= 'A' && r <= 'Z':
+			return r - 'A' + 'a'
+		}
+		return '-'
+	}, name)
+	id = strings.Trim(id, "-")
+	return id[:min(len(id), 64)]
 }
 
 // checkSpawn refuses a model that cannot be asked, and a spec that the team does not
@@ -55,9 +225,6 @@ func (t *Team) Specs(ctx context.Context) ([]ledger.Spec, error) {
 func (t *Team) checkSpawn(ctx context.Context, in SpawnIn) error {
 	if !team.KindOf(in.Agent).Sessions {
 		return nil
-	}
-	if err := bear(ctx, t.Ledger); err != nil {
-		return err
 	}
 	model := in.Model
 	if in.AgentType != "" {

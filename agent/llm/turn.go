@@ -12,10 +12,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-const (
-	maxRounds = 100 // answers of one turn
-	maxGoOn   = 3   // answers that go on with one that was cut at its limit
-)
+// maxGoOn is how many answers go on with one that was cut at its limit.
+const maxGoOn = 3
 
 // goOn follows an answer that was cut at the limit of its length.
 const goOn = "Your answer was cut at the limit of its length. Go on exactly where it ends."
@@ -100,7 +98,7 @@ func (t *turn) run(ctx context.Context) (steered bool, err error) {
 			if err != nil || v == Steered {
 				return v == Steered, err
 			}
-			if most := cmp.Or(t.setup.Rounds, maxRounds); n >= most {
+			if most := cmp.Or(t.setup.Rounds, team.MaxTurnRounds); n >= most {
 				return false, fail("Agent exceeded maximum tool iterations (%d)", most)
 			}
 		}

@@ -20,7 +20,7 @@ func (p *Program) operations(ctx context.Context) ([]llm.Tool, error) {
 	}
 	var tools []llm.Tool
 	for _, o := range offered {
-		if o.Outside || o.Unavailable {
+		if o.Outside {
 			continue
 		}
 		schema, err := o.InputSchema()

@@ -114,7 +114,7 @@ func (p *Program) resolve(ctx context.Context, s ledger.Session, turn ledger.Cla
 			return p.secrets.Hide(text), err
 		},
 	}
-	if _, err := p.Team.Ledger.Setting(ctx, settingRounds, &out.Rounds); err != nil {
+	if out.Rounds, err = p.Team.TurnRounds(ctx); err != nil {
 		return out, err
 	}
 	names := make([]string, len(list))
@@ -124,9 +124,6 @@ func (p *Program) resolve(ctx context.Context, s ledger.Session, turn ledger.Cla
 	out.Effective, err = json.Marshal(map[string]any{"agent": cmp.Or(spec.ID, s.ActiveAgentID), "provider": ref.Provider, "model": ref.Model, "tools": names})
 	return out, err
 }
-
-// settingRounds is how many answers a turn may have.
-const settingRounds = "turn-rounds"
 
 // spec is what the session's agent is capable of. A team without specs has one that
 // limits nothing.

@@ -1,19 +1,23 @@
 package main
 
 import (
+	"context"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/teamctl/teamctl/internal/adapter"
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool"
 )
 
 func newAgents(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "agents",
-		Short: "List the kinds of agent that can be spawned",
-		Long: `List the kinds of agent that can be spawned. Your own stand in
-$TEAMCTL_HOME/agents/NAME.yaml:
+		Short: "Manage kinds of agent and agent specs: ls, show and more",
+		Long: `List the kinds of agent that can be spawned, and below them the agent specs of the team:
+what agents of kind llm can be (--type), each with a model, instructions, tools and
+skills. Kinds of your own stand in $TEAMCTL_HOME/agents/NAME.yaml:
 
     description: what it is
     launch: [mine, --model, "{model}", "{prompt}"]
@@ -29,19 +33,24 @@ while the agent is seen to be idle. input matches the line of the input box, emp
 what that shows without a text. With plain what is typed is one line, for programs that
 take each line for a prompt. mail: pull leaves the mail to the agent's own tools, and
 needs no input. asks: true says that the agent answers shutdown requests. teamctl agents test NAME shows what works.`,
-		Example: "  teamctl agents\n  teamctl agents show claude\n  teamctl agents test claude\n  teamctl spawn builder --agent worker",
+		Example: "  teamctl agents\n  teamctl agents show claude\n  teamctl agents test claude\n  teamctl agents create reader --allow read,grep",
 		Args:    unknownVerb,
-		RunE:    func(*cobra.Command, []string) error { return a.listAgents() },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.listAgents(cmd.Context()) },
 	}
 	show := &cobra.Command{
-		Use: "show NAME", Short: "Show what a kind of agent can do and how it gets mail", Args: takes(1, 1, "the name of a kind of agent"),
-		Example: "  teamctl agents show claude\n  teamctl agents show codex --json",
-		RunE: func(_ *cobra.Command, args []string) error {
+		Use: "show NAME", Short: "Show what a kind of agent can do, or an agent spec", Args: takes(1, 1, "the name of a kind of agent, or of an agent spec"),
+		Example: "  teamctl agents show claude\n  teamctl agents show reviewer --json",
+		RunE: func(cmd *cobra.Command, args []string) error {
 			l, err := a.adapters()
 			if err != nil {
 				return err
 			}
 			p, err := l.Show(args[0])
+			if team.IsCode(err, team.CodeNotFound) || team.IsCode(err, team.CodeInvalid) {
+				if shown, serr := a.showSpecOf(cmd.Context(), args[0]); shown || serr != nil {
+					return serr
+				}
+			}
 			if err != nil || a.out.value(p) {
 				return err
 			}
@@ -56,9 +65,9 @@ needs no input. asks: true says that the agent answers shutdown requests. teamct
 		},
 	}
 	cmd.AddCommand(&cobra.Command{
-		Use: "ls", Short: "List the kinds of agent", Args: takes(0, 0, ""), Example: "  teamctl agents ls\n  teamctl agents ls --json",
-		RunE: func(*cobra.Command, []string) error { return a.listAgents() },
-	}, show, newAgentsTest(a))
+		Use: "ls", Short: "List the kinds of agent, and the agent specs of the team", Args: takes(0, 0, ""), Example: "  teamctl agents ls\n  teamctl agents ls --json",
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.listAgents(cmd.Context()) },
+	}, show, newAgentsCreate(a), newAgentsUpdate(a), newAgentsRm(a), newAgentsExport(a), newAgentsImport(a), newAgentsTest(a))
 	return cmd
 }
 
@@ -101,13 +110,17 @@ func (a *app) agentNames() []string {
 	return names
 }
 
-func (a *app) listAgents() error {
+func (a *app) listAgents(ctx context.Context) error {
 	l, err := a.adapters()
 	if err != nil {
 		return err
 	}
 	agents := l.Agents()
-	if a.out.value(map[string]any{"agents": agents}) {
+	specs, err := a.specsOf(ctx)
+	if err != nil {
+		return err
+	}
+	if a.out.value(map[string]any{"agents": agents, "specs": specs}) {
 		return nil
 	}
 	var rows [][]string
@@ -119,7 +132,24 @@ func (a *app) listAgents() error {
 		rows = append(rows, []string{i.Name, yes(i.NeedsModel), ways(p.Ways), i.Description})
 	}
 	a.out.table([]string{"AGENT", "MODEL", "MAIL BY", "WHAT IT IS"}, rows, false)
+	a.listSpecs(specs)
 	return nil
+}
+
+// showSpecOf shows an agent spec of the team, if it has one of that name.
+func (a *app) showSpecOf(ctx context.Context, name string) (shown bool, err error) {
+	err = a.withTeam(ctx, func(t *tool.Team, _ tool.Caller) error {
+		s, err := t.Spec(ctx, name)
+		if err == nil {
+			shown, err = true, a.showSpec(s)
+		}
+		return err
+	})
+	switch team.ReasonOf(err) {
+	case team.ReasonTeamNotFound, team.ReasonTeamAmbiguous, team.ReasonSpecNotFound:
+		return false, nil
+	}
+	return shown, err
 }
 
 func ways(list []adapter.Way) string {

@@ -19,32 +19,41 @@ import (
 // answer at a terminal or else by --agree. again is the command line to which the hint adds that
 // flag. agreed reports that consent was given now.
 func (a *app) agree(ctx context.Context, env *tool.Env, c tool.Caller, file string, commands []string, now bool, again string) (agreed bool, err error) {
+	return a.agreeTo(ctx, env, c, file, "commands", commands, now, again)
+}
+
+// agreeTo is agree for texts of any kind: what names them.
+func (a *app) agreeTo(ctx context.Context, env *tool.Env, c tool.Caller, file, what string, texts []string, now bool, again string) (agreed bool, err error) {
 	repo, err := repositoryOf(file)
-	if err != nil || repo == "" || len(commands) == 0 {
+	if err != nil || repo == "" || len(texts) == 0 {
 		return false, err
 	}
-	ok, err := env.Agreed(ctx, c, repo, commands, now)
+	would, do, not := "run", "Run", "run"
+	if what != "commands" {
+		would, do, not = "be used", "Use", "used"
+	}
+	ok, err := env.Agreed(ctx, c, repo, texts, now)
 	if err != nil || ok {
 		return now, err
 	}
 	if a.atTerminal() && c.Person {
-		a.out.line("%s came with the repository %s. These commands would run:", printable(file), printable(repo))
-		for _, run := range commands {
-			a.out.line("  %s", plain.Visible(run))
+		a.out.line("%s came with the repository %s. These %s would %s:", printable(file), printable(repo), what, would)
+		for _, text := range texts {
+			a.out.line("  %s", plain.Visible(text))
 		}
-		a.out.text("Run them? [y/N] ")
+		a.out.text(do + " them? [y/N] ")
 		answer, _ := bufio.NewReader(a.stdin).ReadString('\n') // no answer means no
 		if answer = strings.ToLower(strings.TrimSpace(answer)); answer == "y" || answer == "yes" {
-			_, err := env.Agreed(ctx, c, repo, commands, true)
+			_, err := env.Agreed(ctx, c, repo, texts, true)
 			return true, err
 		}
 	} else {
-		a.out.note("the commands of %s are not run, for it came with the repository %s:", printable(file), printable(repo))
-		for _, run := range commands {
-			a.out.note("  %s", plain.Visible(run))
+		a.out.note("the %s of %s are not %s, for it came with the repository %s:", what, printable(file), not, printable(repo))
+		for _, text := range texts {
+			a.out.note("  %s", plain.Visible(text))
 		}
 	}
-	return false, team.Errorf(team.CodeDenied, "the %d commands of %s need your consent", len(commands), file).
+	return false, team.Errorf(team.CodeDenied, "the %d %s of %s need your consent", len(texts), what, file).
 		WithReason(team.ReasonConsent).WithHint("when you have read them: " + again + " --agree")
 }
 

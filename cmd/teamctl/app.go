@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/teamctl/teamctl/agent/program"
+	"github.com/teamctl/teamctl/agent/specfile"
 	"github.com/teamctl/teamctl/internal/control"
 	"github.com/teamctl/teamctl/internal/dirwatch"
 	"github.com/teamctl/teamctl/team"
@@ -239,7 +240,10 @@ func (a *app) toolsIn(home team.Home) (*tool.Env, error) {
 	if err != nil {
 		dir = "" // the directory was removed: it selects no team
 	}
-	return &tool.Env{Home: home, Dial: control.DialerFrom([]string{exe}, a.origin), Writer: control.Writer, Watch: a.watch, Dir: dir, CheckModel: program.CheckModel(home), CheckConfine: program.CheckConfine}, nil
+	return &tool.Env{Home: home, Dial: control.DialerFrom([]string{exe}, a.origin), Writer: control.Writer, Watch: a.watch, Dir: dir,
+		CheckModel: program.CheckModel(home), CheckConfine: program.CheckConfine, Models: program.Models(home),
+		OwnSpecs: func() ([]team.AgentSpec, []error) { return specfile.ReadAll(specfile.Dir(home)) },
+	}, nil
 }
 
 // executable returns the path of this program, for starting it again.

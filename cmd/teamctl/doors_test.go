@@ -476,7 +476,8 @@ func TestSameRefusals(t *testing.T) {
 		{"ThreadShow", map[string]any{"message_id": "ffff"}, []string{"thread", "ffff"}},
 		{"PlanSubmit", map[string]any{"plan_content": "x"}, []string{"ask", "plan", "x"}},
 		{"TaskList", map[string]any{"team_name": "other"}, []string{"task", "ls", "--team", "other"}},
-		{"agents_list", map[string]any{}, nil},
+		{"agent_update", map[string]any{"agent_id": "nobody", "patch": map[string]any{}}, nil},
+		{"session_set_model", map[string]any{"model_ref": "script/demo", "session_key": "ghost"}, []string{"session", "model", "ghost", "script/demo"}},
 	}
 	for _, o := range op.All() { // and every operation, its parameters
 		list = append(list, refusal{op: o.Name, in: map[string]any{"no_such_parameter": 1}})

@@ -24,7 +24,7 @@ func newSession(a *app) *cobra.Command {
 		Args: unknownVerb,
 		RunE: needsVerb,
 	}
-	cmd.AddCommand(newSessionLs(a), newSessionShow(a), newSessionExport(a), newSessionCompact(a), newSessionClose(a))
+	cmd.AddCommand(newSessionLs(a), newSessionShow(a), newSessionExport(a), newSessionModel(a), newSessionAgent(a), newSessionCompact(a), newSessionClose(a))
 	return cmd
 }
 

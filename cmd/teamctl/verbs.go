@@ -44,7 +44,7 @@ var verbs = []struct {
 		{"scratchpad", newScratchpad},
 	}},
 	{groupMore, []verb{
-		{"doctor", newDoctor}, {"ledger", newLedger}, {"relocate", newRelocate}, {"version", newVersion}, {"agents", newAgents}, {"memory", newMemory}, {"mcp", newMCP}, {"call", newCall},
+		{"doctor", newDoctor}, {"ledger", newLedger}, {"relocate", newRelocate}, {"version", newVersion}, {"agents", newAgents}, {"models", newModels}, {"memory", newMemory}, {"mcp", newMCP}, {"call", newCall},
 		{"service", newService}, {"debug", newDebug}, {"bridge", newBridge}, {"docs", newDocs},
 	}},
 	{"", []verb{

@@ -76,9 +76,6 @@ func command(o op.Op) string {
 }
 
 func kind(o op.Op) string {
-	if o.Unavailable {
-		return "unavailable"
-	}
 	var kinds []string
 	for _, k := range []struct {
 		on   bool

@@ -49,8 +49,7 @@ type Op struct {
 	Long        bool // may take as long as others take: reports progress, can be cancelled
 	// Also are further names that parameters are taken by: those of the documents, where
 	// the same word means something else here.
-	Also        map[string]string
-	Unavailable bool // part of the documents' API that this version does not have
+	Also map[string]string
 
 	in, out reflect.Type
 	decode  func(raw json.RawMessage) (any, error)
