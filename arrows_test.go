@@ -241,7 +241,7 @@ var rooms = map[string]room{
 		why: "adapters are pure functions: they describe a launch and never execute anything",
 	},
 	"internal/courier": {
-		may: []string{"team", leaf, "internal/adapter"}, libs: []string{fsnotify, xsys, "github.com/tailscale/hujson"}, never: noSQL,
+		may: []string{"team", leaf, "internal/adapter"}, libs: []string{xsys, "github.com/tailscale/hujson"}, never: noSQL,
 		why: "what the ways into agents share, and the ways that any program has: it knows no supervisor, ledger or backend",
 	},
 	"internal/courier/codex": {
@@ -297,7 +297,7 @@ var rooms = map[string]room{
 
 	"cmd": {
 		may:  []string{"team", leaf, "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/bundle", "backends/shim", "backends/tmux", "backends/pty", "backends/inproc", "ledger", "inbox", "worktree", "internal/hooks", "supervisor", "supervisor/policy", "supervisor/trees", "tool", "tool/mcp", "tool/op", "tool/look", "tool/teamfile", "agent", "agent/program", "agent/model", "agent/model/config", "agent/specfile", "internal/adapter", "internal/courier", "internal/courier/codex", "internal/courier/opencode", "internal/courier/acp", "internal/courier/hook", "internal/control", "internal/tui", "internal/view", "internal/view/page", "internal/bridge"},
-		libs: []string{"github.com/spf13", xterm, fsnotify}, never: noSQL,
+		libs: []string{"github.com/spf13", xterm}, never: noSQL,
 		why: "cmd wires the rooms and speaks to people; libraries that do the work belong to a room",
 	},
 	"scripts": {may: []string{"internal/fakecli", "team", leaf, "backends", "internal/proc", "backends/bundle", "backends/inproc", "ledger", "inbox", "supervisor", "tool", "tool/op", "tool/teamfile", "internal/control"}, libs: []string{xsys, "github.com/google/jsonschema-go"}, why: "programs for developers"},

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/inbox"
+	"github.com/teamctl/teamctl/internal/pause"
 	"github.com/teamctl/teamctl/internal/run"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
@@ -233,7 +234,7 @@ func (w *worker) wait(ctx context.Context) error {
 	case <-retry:
 	}
 	if d := lookEvery - time.Since(w.lastLook); d > 0 {
-		if err := pause(ctx, d); err != nil {
+		if err := pause.For(ctx, d); err != nil {
 			return err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/inbox"
+	"github.com/teamctl/teamctl/internal/pause"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 )
@@ -47,7 +48,7 @@ func (w *worker) few(ctx context.Context, fn func() error) error {
 		if err == nil || !transient(err) || i == noticeTries {
 			return err
 		}
-		if pause(ctx, wait) != nil {
+		if pause.For(ctx, wait) != nil {
 			return err
 		}
 		wait *= 2

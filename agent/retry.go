@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/teamctl/teamctl/internal/pause"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 )
@@ -17,18 +18,6 @@ const (
 	writeLimit  = 15 * time.Second
 	finishLimit = 4 * time.Second
 )
-
-// pause waits for d or the end of ctx.
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
 
 // transient reports an error that another try may not have: the ledger or its
 // writer is busy or away.
@@ -68,7 +57,7 @@ func (w *worker) retry(ctx context.Context, doing string, fn func(context.Contex
 			w.out.line("%s: %v; trying again", doing, err)
 			told = true
 		}
-		if err := pause(ctx, wait); err != nil {
+		if err := pause.For(ctx, wait); err != nil {
 			return err
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	creack "github.com/creack/pty"
 
 	"github.com/teamctl/teamctl/backends/pty"
+	"github.com/teamctl/teamctl/internal/pause"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -66,7 +67,7 @@ func runAttach(ctx context.Context, e env) (_ string, err error) {
 		if time.Now().After(deadline) {
 			return "", fmt.Errorf("the agent does not paint: %w", err)
 		}
-		if err := pause(ctx, 20*time.Millisecond); err != nil {
+		if err := pause.For(ctx, 20*time.Millisecond); err != nil {
 			return "", err
 		}
 	}

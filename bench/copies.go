@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/teamctl/teamctl/internal/pause"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor/services"
 	"github.com/teamctl/teamctl/team"
@@ -79,7 +80,7 @@ func runCopies(ctx context.Context, e env) (string, error) {
 					}
 					done <- err
 				}()
-				if err := pause(ctx, time.Second/2); err != nil {
+				if err := pause.For(ctx, time.Second/2); err != nil {
 					return "", err
 				}
 			}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/teamctl/teamctl/backends/pty"
 	"github.com/teamctl/teamctl/backends/tmux"
+	"github.com/teamctl/teamctl/internal/pause"
 )
 
 // cpu: what supervising costs while agents are idle, and while they print.
@@ -82,7 +83,7 @@ func cpuWith(ctx context.Context, e env, kind, what string, n int, argv []string
 	if _, err := s.more(ctx, n, argv); err != nil {
 		return nil, err
 	}
-	if err := pause(ctx, 5*time.Second); err != nil { // ready, settled, told
+	if err := pause.For(ctx, 5*time.Second); err != nil { // ready, settled, told
 		return nil, err
 	}
 	watched := []struct {
@@ -118,7 +119,7 @@ func cpuWith(ctx context.Context, e env, kind, what string, n int, argv []string
 		}
 	}
 	began := time.Now()
-	if err := pause(ctx, span); err != nil {
+	if err := pause.For(ctx, span); err != nil {
 		return nil, err
 	}
 	var figures []figure

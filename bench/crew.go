@@ -15,6 +15,7 @@ import (
 	"github.com/teamctl/teamctl/backends/pty"
 	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/internal/control"
+	"github.com/teamctl/teamctl/internal/pause"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 )
@@ -101,7 +102,7 @@ func eventually(ctx context.Context, what string, so func() (bool, error)) error
 		if time.Now().After(deadline) {
 			return errors.New(what)
 		}
-		if err := pause(ctx, 5*time.Millisecond); err != nil {
+		if err := pause.For(ctx, 5*time.Millisecond); err != nil {
 			return err
 		}
 	}
@@ -135,7 +136,7 @@ func (c *crew) settled(ctx context.Context) error {
 		return err
 	}
 	for range 200 {
-		if err := pause(ctx, 300*time.Millisecond); err != nil {
+		if err := pause.For(ctx, 300*time.Millisecond); err != nil {
 			return err
 		}
 		now, err := busy(c.pids)

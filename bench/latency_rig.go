@@ -14,6 +14,7 @@ import (
 	"github.com/teamctl/teamctl/internal/control"
 	"github.com/teamctl/teamctl/internal/courier"
 	"github.com/teamctl/teamctl/internal/fakemodel"
+	"github.com/teamctl/teamctl/internal/pause"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )
@@ -142,7 +143,7 @@ func (r *latencyRig) typed(ctx context.Context, text string) error {
 	if err := quiet(ctx, noTmux(os.Environ()), "tmux", argv...); err != nil {
 		return err
 	}
-	if err := pause(ctx, r.pause); err != nil {
+	if err := pause.For(ctx, r.pause); err != nil {
 		return err
 	}
 	return quiet(ctx, noTmux(os.Environ()), "tmux", append([]string{"-S", r.pane.Socket}, enter...)...)
@@ -192,7 +193,7 @@ func (r *latencyRig) inTurn(ctx context.Context, post poster) (late time.Duratio
 		err = post(ctx, "@@say "+mid)
 	}
 	if err == nil {
-		err = pause(ctx, r.kind.busy)
+		err = pause.For(ctx, r.kind.busy)
 	}
 	ended := time.Now()
 	if err := errors.Join(err, tool.Close()); err != nil {

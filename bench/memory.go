@@ -9,6 +9,7 @@ import (
 
 	"github.com/teamctl/teamctl/backends/pty"
 	"github.com/teamctl/teamctl/backends/tmux"
+	"github.com/teamctl/teamctl/internal/pause"
 )
 
 // memoryUse: what a supervised agent costs beside itself, and what the supervisor
@@ -54,7 +55,7 @@ func memoryWith(ctx context.Context, e env, kind string, sizes []int, bare memor
 		if _, err := s.more(ctx, n-len(s.names), idleAgent); err != nil {
 			return nil, err
 		}
-		if err := pause(ctx, 2*time.Second); err != nil { // what is still going on after a start
+		if err := pause.For(ctx, 2*time.Second); err != nil { // what is still going on after a start
 			return nil, err
 		}
 		m, err := memoryOf(s.cmd.Process.Pid)
@@ -119,20 +120,8 @@ func bareIdle(ctx context.Context, e env) (m memory, err error) {
 		return m, err
 	}
 	defer func() { err = errors.Join(err, in.Close(), cmd.Wait()) }()
-	if err := pause(ctx, 200*time.Millisecond); err != nil {
+	if err := pause.For(ctx, 200*time.Millisecond); err != nil {
 		return m, err
 	}
 	return memoryOf(cmd.Process.Pid)
-}
-
-// pause lets time go by.
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

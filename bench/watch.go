@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/teamctl/teamctl/internal/pause"
 	"github.com/teamctl/teamctl/ledger"
 )
 
@@ -59,7 +60,7 @@ func runWatch(ctx context.Context, e env) (_ string, err error) {
 		}
 		l.took = make([][]float64, len(l.pids))
 	}
-	if err := pause(ctx, 3*time.Second); err != nil { // their first looks
+	if err := pause.For(ctx, 3*time.Second); err != nil { // their first looks
 		return "", err
 	}
 	for r := range rounds + 1 { // the first warms up
@@ -123,7 +124,7 @@ func (c *crew) changes(ctx context.Context, n int) error {
 		if err := c.led.Release(ctx, ledger.TaskRef{ID: task.ID, Owner: task.Owner, Attempt: task.Attempt}); err != nil {
 			return err
 		}
-		if err := pause(ctx, 400*time.Millisecond); err != nil {
+		if err := pause.For(ctx, 400*time.Millisecond); err != nil {
 			return err
 		}
 	}

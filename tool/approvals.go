@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -424,7 +425,7 @@ func (t *Team) AwaitApproval(ctx context.Context, id int64, timeout time.Duratio
 		case ledger.ApprovalApproved:
 			return a, nil
 		case ledger.ApprovalRejected, ledger.ApprovalExpired:
-			return a, team.Errorf(team.CodeDenied, "%s %d was %s: %s", a.Kind, a.ID, a.State, orText(a.Feedback, "no reason given")).
+			return a, team.Errorf(team.CodeDenied, "%s %d was %s: %s", a.Kind, a.ID, a.State, cmp.Or(a.Feedback, "no reason given")).
 				WithReason(string(a.State))
 		case ledger.ApprovalPending:
 		}

@@ -2,6 +2,7 @@ package tool
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"path/filepath"
@@ -24,7 +25,7 @@ type Declared struct {
 // All is everything that is declared, to be added to a team that does not exist.
 func (d Declared) All() (out []Change) {
 	for _, task := range d.Tasks {
-		out = append(out, Change{Op: ChangeAdd, What: "task", Name: orText(task.Ref, task.Subject)})
+		out = append(out, Change{Op: ChangeAdd, What: "task", Name: cmp.Or(task.Ref, task.Subject)})
 	}
 	for _, m := range d.Members {
 		out = append(out, Change{Op: ChangeAdd, What: "member", Name: m.Name})
@@ -202,7 +203,7 @@ func (t *Team) compareTasks(ctx context.Context, d Declared, remove bool, out *D
 			}
 		}
 		if found[n] < 0 {
-			out.add(Change{Op: ChangeAdd, What: "task", Name: orText(task.Ref, task.Subject), task: task})
+			out.add(Change{Op: ChangeAdd, What: "task", Name: cmp.Or(task.Ref, task.Subject), task: task})
 			continue
 		}
 		was := all[found[n]]
@@ -390,7 +391,7 @@ func (t *Team) applyTasks(ctx context.Context, c Caller, d Difference, out *Appl
 			}
 			in.Metadata = task.Metadata
 			for _, dep := range ch.task.DependsOn {
-				in.AddDependsOn = append(in.AddDependsOn, orText(ids[dep], dep))
+				in.AddDependsOn = append(in.AddDependsOn, cmp.Or(ids[dep], dep))
 			}
 			if _, err := t.TaskUpdate(ctx, c, in); err != nil {
 				return err

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"strings"
@@ -177,7 +178,7 @@ func (e *Env) hooksCheck(ctx context.Context, key string) (_ Check, some bool) {
 	out, err := t.Hooks(ctx)
 	switch {
 	case err != nil:
-		return checked(name, "team %s: %v", t.Layout.Key, err).warn(orText(team.HintOf(err), "docs/hooks.md")), true
+		return checked(name, "team %s: %v", t.Layout.Key, err).warn(cmp.Or(team.HintOf(err), "docs/hooks.md")), true
 	case len(out.Hooks) == 0:
 		return Check{}, false
 	case !out.Allowed:

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"strings"
@@ -55,7 +56,7 @@ func (t *Team) Join(ctx context.Context, c Caller, in JoinIn) (Joined, error) {
 	m, renamed, err := led.AddMember(ctx, ledger.Member{
 		Name: name, Role: role, Desired: team.WantStopped, Observed: team.Pending, Activity: team.ActivityUnknown,
 		Spec: team.MemberSpec{Agent: team.AgentExternal, AgentType: team.AgentExternal, WorktreeMode: "none", Cwd: row.Repo,
-			Origin: team.Origin{ParentSession: row.LeadSession, SpawnedBy: orText(c.Session, row.LeadSession), Lane: "teammate"}},
+			Origin: team.Origin{ParentSession: row.LeadSession, SpawnedBy: cmp.Or(c.Session, row.LeadSession), Lane: "teammate"}},
 	}, in.Exact)
 	if err != nil {
 		return Joined{}, err

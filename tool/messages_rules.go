@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -107,7 +108,7 @@ func (t *Team) answerShutdown(ctx context.Context, c Caller, in SendIn) (Sent, e
 	case in.Approve == nil:
 		return Sent{}, team.Errorf(team.CodeInvalid, "approve is required for shutdown_response type")
 	}
-	reason := orText(in.Reason, in.Content) // documents call it both
+	reason := cmp.Or(in.Reason, in.Content) // documents call it both
 	if !*in.Approve && strings.TrimSpace(reason) == "" {
 		return Sent{}, team.Errorf(team.CodeInvalid, "content is required to reject a shutdown: say why")
 	}
@@ -187,7 +188,7 @@ func (t *Team) answerPlan(ctx context.Context, c Caller, in SendIn) (Sent, error
 			return Sent{}, team.Errorf(team.CodeInvalid, "plan %s is of %s, not of %s", a.RequestID, a.Name, in.Recipient)
 		}
 	}
-	a, err = t.Answer(ctx, c, AnswerIn{ID: in.RequestID, Approve: *in.Approve, Feedback: orText(in.Content, in.Reason)})
+	a, err = t.Answer(ctx, c, AnswerIn{ID: in.RequestID, Approve: *in.Approve, Feedback: cmp.Or(in.Content, in.Reason)})
 	if err != nil {
 		return Sent{}, err
 	}
@@ -213,7 +214,7 @@ func (t *Team) requestShutdown(ctx context.Context, c Caller, in SendIn) (Sent, 
 		return Sent{}, err
 	}
 	list, err := t.stop(ctx, c, team.StopRequest{
-		Names: []string{m.Name}, Reason: orText(in.Content, in.Reason), Wait: requestPatience, NoWait: true, Remove: true,
+		Names: []string{m.Name}, Reason: cmp.Or(in.Content, in.Reason), Wait: requestPatience, NoWait: true, Remove: true,
 	})
 	if err != nil {
 		return Sent{}, err

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -94,7 +95,7 @@ func (t *Team) Settings(ctx context.Context) ([]Setting, error) {
 			if v == "" && name != s.Name && s.Name == SetDelegationOf {
 				continue // one row for every member would hide the others
 			}
-			out = append(out, Setting{Name: name, Value: orText(v, s.defaultOf(name)), Default: v == "", Help: s.Help})
+			out = append(out, Setting{Name: name, Value: cmp.Or(v, s.defaultOf(name)), Default: v == "", Help: s.Help})
 		}
 	}
 	return out, nil
@@ -258,11 +259,4 @@ func checkVerifyTimeout(v string) error {
 		return team.Errorf(team.CodeInvalid, "invalid duration %q: for example 10m is needed, up to %s", v, services.MaxVerify)
 	}
 	return nil
-}
-
-func orText(s, otherwise string) string {
-	if s == "" {
-		return otherwise
-	}
-	return s
 }

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"sync"
@@ -96,7 +97,7 @@ func (t *Team) bringBack(ctx context.Context, c Caller, gone []ledger.Member) ([
 	for i, m := range gone {
 		in := team.SpawnRequest{Name: m.Name, Exact: true, Role: m.Role, Spec: m.Spec}
 		in.Spec.Approval, in.Spec.Nth, in.Spec.Fresh = 0, 0, false // an approval lets one member be spawned, once
-		in.Spec.SpawnedBy = orText(c.Session, row.LeadSession)
+		in.Spec.SpawnedBy = cmp.Or(c.Session, row.LeadSession)
 		if !trees.OwnBranch(t.Layout.Key, m.Branch) {
 			in.Branch, in.Base = m.Branch, m.Base
 		}

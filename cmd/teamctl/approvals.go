@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"strconv"
@@ -64,7 +65,7 @@ func (a *app) listApprovals(ctx context.Context, all bool) error {
 			a.out.note("nothing waits for an answer")
 		}
 		for _, x := range screens {
-			a.out.line("%s is %s at its own screen, for %s: %s", x.Name, view.Cut(view.Clean(orElse(x.Reason, "waiting")), 100), age(x.Since), x.Attach)
+			a.out.line("%s is %s at its own screen, for %s: %s", x.Name, view.Cut(view.Clean(cmp.Or(x.Reason, "waiting")), 100), age(x.Since), x.Attach)
 		}
 		return nil
 	})

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -101,7 +102,7 @@ func record(ctx context.Context, t *tool.Team, name string, in recording) (recor
 	}
 	out := recorded{Member: m.Name, Agent: m.Spec.Agent, Rule: in.rule, Lines: []string{}, Replaced: []string{}}
 	known := false
-	if out.Version, known = adapter.ParseVersion(orElse(in.version, link.Version)); !known {
+	if out.Version, known = adapter.ParseVersion(cmp.Or(in.version, link.Version)); !known {
 		return recorded{}, team.Errorf(team.CodeInvalid, "the version of %s of %s is unknown", m.Spec.Agent, m.Name).WithReason(team.ReasonNoVersion).
 			WithHint("--cli-version 1.2.3")
 	}
@@ -128,7 +129,7 @@ func record(ctx context.Context, t *tool.Team, name string, in recording) (recor
 	for _, l := range seen.Lines {
 		out.Lines = append(out.Lines, strings.TrimSpace(l))
 	}
-	if out.Rule = orElse(in.rule, seen.Rule); out.Rule == "" || in.rule == "" && was.Rule != seen.Rule {
+	if out.Rule = cmp.Or(in.rule, seen.Rule); out.Rule == "" || in.rule == "" && was.Rule != seen.Rule {
 		return recorded{}, team.Errorf(team.CodeNotFound, "no rule of %s knows this screen, as %s would be written down", m.Spec.Agent, m.Name).
 			WithReason(team.ReasonNoRule).WithHint("--rule NAME is the rule that is to know it")
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -38,7 +39,7 @@ func manPage(c *cobra.Command) []byte {
 	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n", roff(name), roff(c.Short))
 	fmt.Fprintf(&b, ".SH SYNOPSIS\n\\fB%s\\fP\n", roff(c.UseLine()))
 	b.WriteString(".SH DESCRIPTION\n")
-	for i, p := range strings.Split(strings.TrimSpace(orElse(c.Long, c.Short+".")), "\n\n") {
+	for i, p := range strings.Split(strings.TrimSpace(cmp.Or(c.Long, c.Short+".")), "\n\n") {
 		switch {
 		case strings.HasPrefix(p, "  "):
 			manLiteral(&b, p)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -253,7 +254,7 @@ var shapes = map[string]shape{
 // keyOf returns the key of a command in shapes.
 func keyOf(cmd *cobra.Command) string {
 	path := strings.TrimPrefix(cmd.CommandPath(), "teamctl ")
-	return orElse(shortForm(path), path)
+	return cmp.Or(shortForm(path), path)
 }
 
 // outputFlags adds -o and --json to every command, and --watch where it applies.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -72,9 +73,9 @@ func (a *app) addNouns(root *cobra.Command, args []string) {
 			c.Use = f.verb + strings.TrimPrefix(c.Use, c.Name())
 			c.Aliases = nil
 			parent.AddCommand(c)
-			c.Long = orElse(c.Long, c.Short+".") + "\n\nThe short form is teamctl " + f.short + "."
+			c.Long = cmp.Or(c.Long, c.Short+".") + "\n\nThe short form is teamctl " + f.short + "."
 			if s := top[f.short]; s != nil {
-				s.Long = orElse(s.Long, s.Short+".") + "\n\nThe long form is teamctl " + n.name + " " + f.verb + "."
+				s.Long = cmp.Or(s.Long, s.Short+".") + "\n\nThe long form is teamctl " + n.name + " " + f.verb + "."
 			}
 		}
 	}

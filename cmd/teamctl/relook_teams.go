@@ -6,8 +6,7 @@ import (
 	"io/fs"
 	"sync"
 
-	"github.com/fsnotify/fsnotify"
-
+	"github.com/teamctl/teamctl/internal/dirwatch"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )
@@ -15,7 +14,8 @@ import (
 // teamsWatch wakes when any team is changed, created or deleted.
 type teamsWatch struct {
 	env  *tool.Env
-	dirs *fsnotify.Watcher // of the directory of teams
+	dirs dirwatch.Hub  // of the directory of teams
+	came chan struct{} // a team may have come or gone
 	out  chan struct{}
 	stop context.CancelFunc
 	done sync.WaitGroup
@@ -29,31 +29,30 @@ func (a *app) teamsChange(ctx context.Context) (<-chan struct{}, func(), error) 
 	if err != nil {
 		return nil, nil, err
 	}
-	dirs, err := fsnotify.NewWatcher()
+	w := &teamsWatch{env: env, came: make(chan struct{}, 1), out: make(chan struct{}, 1), seen: map[string]bool{}}
+	deaf, err := w.dirs.Watch(env.Home.TeamsDir(), func(dirwatch.Event) { wakeOne(w.came) })
 	if err != nil {
-		return nil, nil, team.Errorf(team.CodeUnavailable, "watch the teams: %w", err).WithHint("raise fs.inotify.max_user_instances")
-	}
-	if err := dirs.Add(env.Home.TeamsDir()); err != nil {
-		err = errors.Join(err, dirs.Close())
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, nil, team.Errorf(team.CodeNotFound, "there is no team yet").WithReason(team.ReasonTeamNotFound).WithHint("teamctl create demo --repo .")
 		}
 		return nil, nil, team.Errorf(team.CodeUnavailable, "watch the teams: %w", err)
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	w := &teamsWatch{env: env, dirs: dirs, out: make(chan struct{}, 1), stop: cancel, seen: map[string]bool{}}
+	ctx, w.stop = context.WithCancel(ctx)
 	w.wake()
 	w.done.Go(func() { w.loop(ctx) })
 	return w.out, func() {
-		cancel()
+		w.stop()
+		deaf()
 		w.done.Wait()
-		_ = dirs.Close() // nothing is written through it
 	}, nil
 }
 
-func (w *teamsWatch) wake() {
+func (w *teamsWatch) wake() { wakeOne(w.out) }
+
+// wakeOne leaves at most one token.
+func wakeOne(c chan struct{}) {
 	select {
-	case w.out <- struct{}{}:
+	case c <- struct{}{}:
 	default:
 	}
 }
@@ -64,16 +63,7 @@ func (w *teamsWatch) loop(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case _, ok := <-w.dirs.Events:
-			if !ok {
-				return
-			}
-			w.look(ctx)
-			w.wake()
-		case _, ok := <-w.dirs.Errors: // events were lost
-			if !ok {
-				return
-			}
+		case <-w.came:
 			w.look(ctx)
 			w.wake()
 		}

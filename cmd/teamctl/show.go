@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -56,7 +57,7 @@ hidden comes back with teamctl pane unhide.`,
 				kind, name = args[0], args[1]
 				if near := team.Closest(kind, showKinds); near != kind {
 					return usage(cmd, "show takes %s before a name, not %q", strings.Join(showKinds, ", "), kind).
-						WithHint("teamctl show " + orElse(near, "member") + " " + shellLine([]string{name}))
+						WithHint("teamctl show " + cmp.Or(near, "member") + " " + shellLine([]string{name}))
 				}
 			}
 			return a.withTeam(ctx, func(t *tool.Team, c tool.Caller) error {

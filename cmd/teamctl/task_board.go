@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -179,20 +180,13 @@ whoever is ready takes it.`,
 				if a.out.value(task) {
 					return nil
 				}
-				a.out.line("%s is for %s: %s", task.ID, orElse(task.OwnerName, "whoever is ready"), view.Clean(task.Subject))
+				a.out.line("%s is for %s: %s", task.ID, cmp.Or(task.OwnerName, "whoever is ready"), view.Clean(task.Subject))
 				return nil
 			})
 		},
 	}
 	cmd.Flags().BoolVar(&nobody, "nobody", false, "let any ready member take it")
 	return cmd
-}
-
-func orElse(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
 }
 
 func newTaskAuto(a *app) *cobra.Command {

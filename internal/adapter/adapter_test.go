@@ -215,8 +215,8 @@ func TestNearest(t *testing.T) {
 	for in, want := range map[string]string{
 		"Worker": "worker", "wroker": "worker", "work": "worker", "comand": "command", "cmd": "", "": "", "clod": "",
 	} {
-		if got := nearest(in, names); got != want {
-			t.Errorf("nearest(%q) = %q, want %q", in, got, want)
+		if got := team.Closest(in, names); got != want {
+			t.Errorf("team.Closest(%q) = %q, want %q", in, got, want)
 		}
 	}
 }

@@ -136,49 +136,9 @@ func (l Launcher) find(name string) (kind, error) {
 		names[i] = k.info.Name
 	}
 	hint := "known agents: " + strings.Join(names, ", ") + "; teamctl agents --help says how to add one"
-	if near := nearest(name, names); near != "" {
+	if near := team.Closest(name, names); near != "" {
 		hint = fmt.Sprintf("did you mean %q? %s", near, hint)
 	}
 	return kind{}, team.Errorf(team.CodeInvalid, "unknown agent %q", name).
 		WithReason(team.ReasonUnknownAgent).WithHint(hint)
-}
-
-// nearest is the candidate that is at most a third of its length away, or "".
-func nearest(name string, candidates []string) string {
-	name = strings.ToLower(name)
-	best, bestDist := "", 0
-	for _, c := range candidates {
-		d := distance(name, c)
-		near := d <= (len(c)+2)/3 || (len(name) >= 3 && strings.HasPrefix(c, name))
-		if near && (best == "" || d < bestDist) {
-			best, bestDist = c, d
-		}
-	}
-	return best
-}
-
-// distance is the number of insertions, deletions, replacements and swaps of
-// neighbours that turn a into b.
-func distance(a, b string) int {
-	d := make([][]int, len(a)+1)
-	for i := range d {
-		d[i] = make([]int, len(b)+1)
-		d[i][0] = i
-	}
-	for j := range d[0] {
-		d[0][j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			d[i][j] = min(d[i-1][j]+1, d[i][j-1]+1, d[i-1][j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				d[i][j] = min(d[i][j], d[i-2][j-2]+1)
-			}
-		}
-	}
-	return d[len(a)][len(b)]
 }

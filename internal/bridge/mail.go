@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -166,7 +167,7 @@ func (p *pass) shutdownHere(ctx context.Context, there, from string, to ledger.M
 	if err != nil {
 		return false, err
 	}
-	r := p.row(ledger.MirrorStop, f.Correlation(), orText(sent.RequestID, to.SessionKey))
+	r := p.row(ledger.MirrorStop, f.Correlation(), cmp.Or(sent.RequestID, to.SessionKey))
 	if r.Data, err = json.Marshal(stopData{there, to.SessionKey}); err != nil {
 		return false, err
 	}

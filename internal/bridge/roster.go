@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -89,7 +90,7 @@ func (p *pass) addHere(ctx context.Context, m team.ConfigMember) (bool, error) {
 	lead := p.members[0]
 	added, renamed, err := p.led().MirrorMember(ctx, withJoined(p.row(ledger.MirrorMember, m.Name, ""), m.JoinedAt), ledger.Member{
 		Name: name, Color: m.Color, Desired: team.WantStopped, Observed: team.Pending, Activity: team.ActivityUnknown,
-		Spec: team.MemberSpec{Agent: team.AgentExternal, AgentType: orText(m.AgentType, "claude"), Model: m.Model, WorktreeMode: "none",
+		Spec: team.MemberSpec{Agent: team.AgentExternal, AgentType: cmp.Or(m.AgentType, "claude"), Model: m.Model, WorktreeMode: "none",
 			Cwd: m.Cwd, Origin: team.Origin{ParentSession: lead.SessionKey, SpawnedBy: lead.SessionKey, Lane: "teammate"}},
 	})
 	if err != nil {
@@ -171,8 +172,8 @@ func (p *pass) showThere(ctx context.Context, fresh []ledger.Mirrored) error {
 	for _, m := range p.members {
 		r, ok := p.here(ledger.MirrorMember, m.SessionKey)
 		if ok && r.Ours && p.goesThere(m) && p.cfg.Member(r.There) == nil {
-			missing[r.There] = memberFacts{kind: orText(m.Spec.AgentType, m.Spec.Agent), model: m.Spec.Model, color: m.Color,
-				cwd: orText(m.Worktree, m.Spec.Cwd), joinedAt: m.JoinedAt}
+			missing[r.There] = memberFacts{kind: cmp.Or(m.Spec.AgentType, m.Spec.Agent), model: m.Spec.Model, color: m.Color,
+				cwd: cmp.Or(m.Worktree, m.Spec.Cwd), joinedAt: m.JoinedAt}
 		}
 	}
 	if len(missing) == 0 {

@@ -113,13 +113,6 @@ func harmless(text string) string {
 	return text
 }
 
-func orText(s, otherwise string) string {
-	if s == "" {
-		return otherwise
-	}
-	return s
-}
-
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 func joinErrs(a, b error) error {

@@ -1,6 +1,7 @@
 package courier
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"regexp"
@@ -257,7 +258,7 @@ func (t *typist) send(ctx context.Context, text string, ids ...string) team.Outc
 	// A person may have gone on typing behind it, or a dialog may have come up.
 	if why, seen = t.blocked(ctx); why != "" || !t.ours(seen.Input, text) {
 		t.later(lookAgain)
-		return team.Outcome{State: team.Held, Reason: "typed, and not sent: " + orElse(why, "somebody types there")}
+		return team.Outcome{State: team.Held, Reason: "typed, and not sent: " + cmp.Or(why, "somebody types there")}
 	}
 	t.inFlight(seen) // it has landed
 	if err := t.s.TypeText(ctx, "", true); err != nil {
@@ -269,7 +270,7 @@ func (t *typist) send(ctx context.Context, text string, ids ...string) team.Outc
 		last = s
 		return s.Activity == team.Working || s.HasInput && s.Input == ""
 	}) {
-		return team.Outcome{State: team.Accepted, Evidence: fmt.Sprintf("typed and taken: the screen shows %q", orElse(last.Rule, "an empty input box"))}
+		return team.Outcome{State: team.Accepted, Evidence: fmt.Sprintf("typed and taken: the screen shows %q", cmp.Or(last.Rule, "an empty input box"))}
 	}
 	return team.Outcome{State: team.Injected, Evidence: "typed, with Enter"}
 }
@@ -320,13 +321,6 @@ func Pause(ctx context.Context, d time.Duration) bool {
 	case <-ctx.Done():
 		return false
 	}
-}
-
-func orElse(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
 }
 
 // enter is how a pasted text is sent.

@@ -282,7 +282,7 @@ func waitFlock(ctx context.Context, fd int) error {
 		if err != nil || ok {
 			return err
 		}
-		if err := pause(ctx, n); err != nil {
+		if err := backOff(ctx, n); err != nil {
 			return err
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"time"
+
+	"github.com/teamctl/teamctl/internal/pause"
 )
 
 // Steps of a wait. A mailbox is held for some 20 microseconds, a ledger for one
@@ -16,9 +18,9 @@ const (
 	quickSpan = 128
 )
 
-// pause waits a moment before attempt n+1, or returns ctx.Err(). The jitter
+// backOff waits a moment before attempt n+1, or returns ctx.Err(). The jitter
 // keeps waiters from polling in step.
-func pause(ctx context.Context, n int) error {
+func backOff(ctx context.Context, n int) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -30,19 +32,8 @@ func pause(ctx context.Context, n int) error {
 		nap(40*time.Microsecond + rand.N(80*time.Microsecond))
 		return nil
 	case n < quickSpan:
-		return timer(ctx, time.Millisecond+rand.N(2*time.Millisecond))
+		return pause.For(ctx, time.Millisecond+rand.N(2*time.Millisecond))
 	default:
-		return timer(ctx, 5*time.Millisecond+rand.N(20*time.Millisecond))
-	}
-}
-
-func timer(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+		return pause.For(ctx, 5*time.Millisecond+rand.N(20*time.Millisecond))
 	}
 }

@@ -2,7 +2,7 @@
 // part, F.1 the previous one, F.2 the oldest) as one stream while it is being
 // written: from its beginning, from its last lines or from a time on, and
 // onwards as it grows. A part that is truncated or replaced is read again from
-// its start. Nothing is polled.
+// its start.
 package memberlog
 
 import (
@@ -18,6 +18,7 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 
+	"github.com/teamctl/teamctl/internal/dirwatch"
 	"github.com/teamctl/teamctl/internal/regular"
 	"github.com/teamctl/teamctl/internal/timeindex"
 )
@@ -27,10 +28,14 @@ const parts = 3
 
 // Reader reads one log. It must be used by one goroutine.
 type Reader struct {
-	path  string
-	file  *os.File // the part being read; nil before there is one
-	at    int64
-	watch *fsnotify.Watcher
+	path string
+	file *os.File // the part being read; nil before there is one
+	at   int64
+
+	dirs  dirwatch.Hub
+	stops []func()      // of the watches
+	wrote chan struct{} // there may be more to read
+	ended chan struct{} // the directory was removed
 }
 
 // New returns a reader of the log at path. It opens nothing.
@@ -50,10 +55,10 @@ func (r *Reader) Close() error {
 		errs = append(errs, r.file.Close())
 		r.file = nil
 	}
-	if r.watch != nil {
-		errs = append(errs, r.watch.Close())
-		r.watch = nil
+	for _, stop := range r.stops {
+		stop()
 	}
+	r.stops = nil
 	return errors.Join(errs...)
 }
 
@@ -328,46 +333,49 @@ func (r *Reader) after(k int, mine fs.FileInfo) (*os.File, error) {
 // Watch starts watching for changes; call it before the last Read before Wait,
 // so that no change is missed. The log's directory must exist.
 func (r *Reader) Watch() error {
-	w, err := fsnotify.NewWatcher()
+	r.wrote, r.ended = make(chan struct{}, 1), make(chan struct{}, 1)
+	dir := filepath.Dir(r.path)
+	stop, err := r.dirs.Watch(dir, r.heard)
 	if err != nil {
 		return fmt.Errorf("watch the log: %w", err)
 	}
-	dir := filepath.Dir(r.path)
-	if err := w.Add(dir); err != nil {
-		return errors.Join(fmt.Errorf("watch the log: %w", err), w.Close())
-	}
+	r.stops = append(r.stops, stop)
 	// Only the parent reports the removal of the directory itself.
-	_ = w.Add(filepath.Dir(dir))
-	r.watch = w
+	if stop, err := r.dirs.Watch(filepath.Dir(dir), r.heard); err == nil {
+		r.stops = append(r.stops, stop)
+	}
 	return nil
+}
+
+func (r *Reader) heard(e dirwatch.Event) {
+	dir := filepath.Dir(r.path)
+	c := r.wrote
+	switch {
+	case e.Lost, e.Poll:
+		if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
+			c = r.ended
+		}
+	case e.Name == dir && (e.Has(fsnotify.Remove) || e.Has(fsnotify.Rename)):
+		c = r.ended
+	case !ours(r.path, e.Name):
+		return
+	}
+	select {
+	case c <- struct{}{}:
+	default:
+	}
 }
 
 // Wait returns when there may be more to read. Once the log's directory has
 // been removed it returns io.EOF.
 func (r *Reader) Wait(ctx context.Context) error {
-	dir := filepath.Dir(r.path)
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case ev, ok := <-r.watch.Events:
-			switch {
-			case !ok:
-				return io.EOF
-			case ev.Name == dir && (ev.Has(fsnotify.Remove) || ev.Has(fsnotify.Rename)):
-				return io.EOF
-			case ours(r.path, ev.Name):
-				return nil
-			}
-		case err, ok := <-r.watch.Errors:
-			if !ok {
-				return io.EOF
-			}
-			if errors.Is(err, fsnotify.ErrEventOverflow) {
-				return nil
-			}
-			return fmt.Errorf("watch the log: %w", err)
-		}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-r.wrote:
+		return nil
+	case <-r.ended:
+		return io.EOF
 	}
 }
 

@@ -9,9 +9,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/fsnotify/fsnotify"
 	"go.uber.org/goleak"
 
 	"github.com/teamctl/teamctl/internal/timeindex"
@@ -310,18 +312,30 @@ func TestFollowsThroughTurns(t *testing.T) {
 
 func TestWait(t *testing.T) {
 	t.Parallel()
+	t.Run("events", func(t *testing.T) {
+		t.Parallel()
+		testWait(t, nil)
+	})
+	t.Run("no events left", func(t *testing.T) {
+		t.Parallel()
+		testWait(t, func() (*fsnotify.Watcher, error) { return nil, syscall.EMFILE })
+	})
+}
+
+func testWait(t *testing.T, open func() (*fsnotify.Watcher, error)) {
 	dir := filepath.Join(t.TempDir(), "member")
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	r := reader(t, filepath.Join(dir, "log"))
+	r.dirs.Open, r.dirs.Every = open, time.Millisecond
 	if err := r.Watch(); err != nil {
 		t.Fatal(err)
 	}
 	put(t, filepath.Join(dir, "proc.json"), "{}") // wakes no reader
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if err := r.Wait(ctx); !errors.Is(err, context.DeadlineExceeded) {
+	if err := r.Wait(ctx); open == nil && !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("woken by another file: %v", err)
 	}
 	put(t, filepath.Join(dir, "log"), "x\n")

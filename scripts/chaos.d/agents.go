@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/backends/inproc"
+	"github.com/teamctl/teamctl/internal/pause"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )
@@ -157,7 +158,7 @@ func agent(args []string) int {
 		<-term
 		return 0
 	case "crasher":
-		pause(time.Duration(500+os.Getpid()%4000) * time.Millisecond)
+		_ = pause.For(context.Background(), time.Duration(500+os.Getpid()%4000)*time.Millisecond)
 		return 3
 	case "bomber":
 		n := 0
@@ -192,10 +193,4 @@ func agent(args []string) int {
 		return n
 	}
 	return 64
-}
-
-func pause(d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	<-t.C
 }

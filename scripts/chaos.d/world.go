@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/internal/control"
+	"github.com/teamctl/teamctl/internal/pause"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )
@@ -201,10 +202,5 @@ func every(ctx context.Context, look, within time.Duration, ok func() bool) bool
 // pause lets a random part of d go by: the fault falls anywhere into what the
 // others do.
 func (w *world) pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(time.Duration(w.rand.Int64N(int64(d) + 1)))
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
+	_ = pause.For(ctx, time.Duration(w.rand.Int64N(int64(d)+1)))
 }

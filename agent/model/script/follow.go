@@ -1,6 +1,7 @@
 package script
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -104,7 +105,7 @@ func (m *member) read(text string) {
 	for _, at := range unverified().FindAllStringSubmatchIndex(text, -1) {
 		why, _, _ := strings.Cut(text[at[0]:], "\n</")
 		said, output, _ := strings.Cut(why, "\nThe end of its output:\n")
-		m.wrong = append(m.wrong, refused{text[at[2]:at[3]], or(cut(output), first(said))})
+		m.wrong = append(m.wrong, refused{text[at[2]:at[3]], cmp.Or(cut(output), first(said))})
 	}
 	for _, found := range letter().FindAllStringSubmatch(text, -1) {
 		got := mail{from: found[1]}
@@ -191,7 +192,7 @@ func (m *member) end(r *model.Result) {
 		if r.Failed {
 			what = "not reported (" + first(r.Text) + ")"
 		}
-		m.did = append(m.did, fmt.Sprintf("Task %s %s: %s", m.doing.id, what, or(first(m.doing.output), "no output")))
+		m.did = append(m.did, fmt.Sprintf("Task %s %s: %s", m.doing.id, what, cmp.Or(first(m.doing.output), "no output")))
 		m.doing = nil
 	case m.doing != nil && !m.doing.ran && script.Shells[c.Name] != "":
 		m.doing.ran, m.doing.failed, m.doing.output, m.doing.lost = true, r.Failed, r.Text, lost
@@ -236,9 +237,9 @@ func (m *member) next(has func(string) bool) script.Step {
 		case t.lost && has(toolRelease):
 			return call(toolRelease, map[string]any{"task_id": t.id})
 		case t.failed && has(toolFail):
-			return call(toolFail, map[string]any{"task_id": t.id, "error": or(cut(t.output), "the command failed")})
+			return call(toolFail, map[string]any{"task_id": t.id, "error": cmp.Or(cut(t.output), "the command failed")})
 		case t.ran && !t.failed && has(toolComplete):
-			return call(toolComplete, map[string]any{"task_id": t.id, "summary": or(cut(t.output), "done")})
+			return call(toolComplete, map[string]any{"task_id": t.id, "summary": cmp.Or(cut(t.output), "done")})
 		}
 	}
 	if len(m.wrong) > 0 && has(toolFail) {
@@ -250,13 +251,13 @@ func (m *member) next(has func(string) bool) script.Step {
 	report := strings.Join(m.did, "\n")
 	if len(m.mails) > 0 && has(toolSend) {
 		to := m.mails[0]
-		in := map[string]any{"type": "info", "recipient": to.from, "content": or(report, "I have done nothing so far.")}
+		in := map[string]any{"type": "info", "recipient": to.from, "content": cmp.Or(report, "I have done nothing so far.")}
 		if to.kind == "task_request" && to.id != "" {
 			in["type"], in["parent_message_id"] = "task_response", to.id
 		}
 		return call(toolSend, in)
 	}
-	return script.Step{Say: or(m.error, report)}
+	return script.Step{Say: cmp.Or(m.error, report)}
 }
 
 func call(tool string, input map[string]any) script.Step {

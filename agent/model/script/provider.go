@@ -1,6 +1,7 @@
 package script
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -62,7 +63,7 @@ func (Provider) Stream(ctx context.Context, r model.Request, on func(model.Delta
 		return model.Answer{}, ctx.Err()
 	}
 	if st.Status != 0 {
-		return model.Answer{}, wire.Endpoint{Name: Name}.Error(wire.Refusal{Status: st.Status, Text: or(st.Say, http.StatusText(st.Status))})
+		return model.Answer{}, wire.Endpoint{Name: Name}.Error(wire.Refusal{Status: st.Status, Text: cmp.Or(st.Say, http.StatusText(st.Status))})
 	}
 	a := model.Answer{Message: model.Message{Role: model.RoleAssistant, From: self}, Stop: model.StopEnd}
 	if st.Tool != "" || st.Shell != "" {
@@ -79,7 +80,7 @@ func (Provider) Stream(ctx context.Context, r model.Request, on func(model.Delta
 		}
 	}
 	if a.Stop == model.StopEnd {
-		text := or(st.Say, "ok")
+		text := cmp.Or(st.Say, "ok")
 		a.Message.Parts = []model.Part{{Text: text}}
 		for len(text) > 0 {
 			n := min(piece, len(text))
@@ -152,11 +153,4 @@ func tokens(all ...any) int64 {
 		}
 	}
 	return int64((n + bytesPerToken - 1) / bytesPerToken)
-}
-
-func or(s, otherwise string) string {
-	if s == "" {
-		return otherwise
-	}
-	return s
 }
