@@ -72,7 +72,11 @@ func TestFaultsLeaveNoTrace(t *testing.T) {
 				v := strictServer(t)
 				var ran atomic.Int64
 				s := newServed(t, echo("work", false, func(context.Context, string) string { ran.Add(1); return "worked < & >" }), echo("look", true, func(context.Context, string) string { return "seen" }))
-				s.at(v.URL, protocol, 100*time.Millisecond)
+				idle := time.Minute
+				if how == fakemodel.Stall {
+					idle = time.Second // on a busy machine less is reached without a fault
+				}
+				s.at(v.URL, protocol, idle)
 				var request, at, seen atomic.Int64
 				hit := atomic.Bool{}
 				v.Break(func(fakemodel.Request) *fakemodel.Fault {

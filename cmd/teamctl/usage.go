@@ -47,7 +47,7 @@ var otherWords = map[string][]string{
 	"create": {"new", "init", "team new", "team add"}, "delete": {"rm", "remove", "destroy", "team rm", "team remove"},
 	"ls": {"list", "team list"}, "ps": {"top", "members", "member list", "member ps", "member status"},
 	"status": {"info", "st"}, "spawn": {"add", "launch", "member add", "member create", "member new"},
-	"logs": {"output", "tail"}, "board": {"dashboard", "ui", "watch"}, "inbox": {"mail", "read"}, "send": {"tell", "msg"},
+	"logs": {"output", "tail"}, "board": {"dashboard", "watch"}, "inbox": {"mail", "read"}, "send": {"tell", "msg"},
 	"approvals approve": {"approve", "allow", "yes"}, "approvals reject": {"reject", "deny", "no"}, "approvals ls": {"approval", "approvals list"},
 	"settings": {"config", "set"}, "stop": {"halt", "quit"}, "shutdown": {"exit"}, "attach": {"enter", "join-session"},
 	"task add": {"task create", "task new"}, "task rm": {"task delete", "task remove"}, "task show": {"task get", "task view"},
