@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -15,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/backends/pty/vt"
 	"github.com/teamctl/teamctl/internal/openpty"
 	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/team"
@@ -232,53 +232,47 @@ func TestBoardSaysThatNoSupervisorIsUp(t *testing.T) {
 	c := exec.Command(r.exe, "board")
 	c.Dir, c.Env = r.dir, append(r.env, "TERM=xterm-256color", team.EnvDetached+"=1")
 	tty := startOnTerminal(t, c, 100, 30)
-	var mu sync.Mutex
-	var drawn []byte // since the last change that is waited for
+	screen := vt.New(100, 30, 0)
+	var mu sync.Mutex // of screen
+	ended := make(chan struct{})
 	go func() {
+		defer close(ended)
 		buf := make([]byte, 4096)
 		for {
 			n, err := tty.Read(buf)
 			mu.Lock()
-			drawn = append(drawn, buf[:n]...)
+			_, _ = screen.Write(buf[:n])
 			mu.Unlock()
 			if err != nil {
 				return
 			}
 		}
 	}()
-	shows := func(what string, texts ...string) {
-		t.Helper()
-		t.Cleanup(func() {
-			if t.Failed() {
-				mu.Lock()
-				defer mu.Unlock()
-				t.Logf("drawn: %q", drawn)
-			}
-		})
-		r.until(what, func() bool {
-			mu.Lock()
-			defer mu.Unlock()
-			for _, s := range texts {
-				if !bytes.Contains(drawn, []byte(s)) {
-					return false
-				}
-			}
-			drawn = nil
-			return true
-		})
+	text := func() string {
+		mu.Lock()
+		defer mu.Unlock()
+		return screen.Text(0)
 	}
-	shows("the member", "●", "running")
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the screen:\n%s", text())
+			_ = c.Process.Kill() // one that failed before the end of the test
+		}
+		_ = tty.Close()
+		<-ended
+	})
+	const down = "supervisor down since "
+	r.until("the member", func() bool { s := text(); return strings.Contains(s, "MEMBERS 1") && !strings.Contains(s, down) })
 	r.gone(syscall.SIGKILL)
-	shows("that nobody stands behind it", "?", "running, ", " at ", "no supervisor is up")
+	r.until("the word that nobody stands behind it", func() bool { return strings.Contains(text(), down) })
 	r.teamctl("ps") // as the person: it starts one
-	shows("the member again", "●", "running  ")
+	r.until("the end of that word", func() bool { return !strings.Contains(text(), down) })
 	if _, err := tty.WriteString("q"); err != nil {
 		t.Error(err)
 	}
 	if err := c.Wait(); err != nil {
 		t.Errorf("the board: %v", err)
 	}
-	_ = tty.Close()
 }
 
 // One that follows a member's output does, too.

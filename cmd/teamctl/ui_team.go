@@ -104,7 +104,12 @@ func (s *screenTeam) Screen(ctx context.Context, name string, each func(view.Fra
 	}
 	defer stop()
 	for {
-		text, err := s.team.Capture(ctx, m.Name, 0)
+		// Looking at a screen starts no supervisor: the board would hide that there is none.
+		sup, err := s.team.RunningSupervisor(ctx)
+		if err != nil {
+			return err
+		}
+		text, err := sup.Capture(ctx, m.Name, 0)
 		if err != nil {
 			return err
 		}
