@@ -192,7 +192,7 @@ func (r *rig) until(what string, ok func() bool) {
 	r.t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	limit := time.NewTimer(60 * time.Second)
+	limit := time.NewTimer(5 * time.Minute)
 	defer limit.Stop()
 	for !ok() {
 		select {

@@ -74,7 +74,7 @@ func TestFaultsLeaveNoTrace(t *testing.T) {
 				s := newServed(t, echo("work", false, func(context.Context, string) string { ran.Add(1); return "worked < & >" }), echo("look", true, func(context.Context, string) string { return "seen" }))
 				idle := time.Minute
 				if how == fakemodel.Stall {
-					idle = time.Second // on a busy machine less is reached without a fault
+					idle = 5 * time.Second // on a busy machine a second is reached without a fault
 				}
 				s.at(v.URL, protocol, idle)
 				var request, at, seen atomic.Int64

@@ -45,7 +45,7 @@ func (t *Team) bear(ctx context.Context) error {
 	}
 	for i, s := range list {
 		err := t.Ledger.PutSpec(ctx, ledger.PutSpecIn{Spec: s, New: true})
-		if err != nil && !(team.IsCode(err, team.CodeConflict) && (i >= len(born) || s.ID == born[i].ID)) {
+		if err != nil && (!team.IsCode(err, team.CodeConflict) || i < len(born) && s.ID != born[i].ID) {
 			return err // another process may bear them at the same time
 		}
 	}

@@ -199,7 +199,7 @@ func TestSpecsAreFoundAndRefused(t *testing.T) {
 	if s, err = r.UpdateSpec(ctx, Person(), "mine", json.RawMessage(`{"description":null,"policy":{"tools":{"allow":[]}}}`)); err != nil || s.Description != "" || s.Policy.Tools.Allow == nil || s.Defaults.SystemPrompt != "p" {
 		t.Errorf("%+v, %v", s, err)
 	}
-	_, err = r.Spec(ctx, "reviewr")
+	_, err = r.Spec(ctx, "reviewers")
 	if !team.IsCode(err, team.CodeNotFound) || !strings.Contains(team.HintOf(err), "reviewer") {
 		t.Errorf("%v, %q", err, team.HintOf(err))
 	}

@@ -152,10 +152,10 @@ func (r *run) step(n int) {
 }
 
 func (r *run) scroll(n int) {
-	switch {
-	case r.m.at == inScreen:
+	switch r.m.at {
+	case inScreen:
 		r.m.scroll -= n
-	case r.m.at == inChanges || r.m.at == inMail || r.m.at == inTasks:
+	case inChanges, inMail, inTasks:
 		r.m.scroll += n
 	default:
 		r.m.move(n)

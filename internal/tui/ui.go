@@ -74,10 +74,9 @@ func (u *UI) Run(ctx context.Context) (err error) {
 	}()
 	m.cols, m.rows = t.Size()
 	m.now = time.Now()
-	switch {
-	case u.Team == "":
+	if u.Team == "" {
 		r.goTo(inTeams)
-	default:
+	} else {
 		if u.View != "" {
 			m.at = place(u.View)
 		}
@@ -138,7 +137,6 @@ type run struct {
 	focused  bool
 	selected bool // what Select names was selected
 	title    string
-	drag     bool
 }
 
 // loop waits for whatever comes first, and draws what came of it.
