@@ -5,6 +5,8 @@ package filelock
 import (
 	"context"
 	"time"
+
+	"github.com/teamctl/teamctl/internal/pause"
 )
 
 // On other systems byte locks and flock exclude each other on one file, so
@@ -17,4 +19,4 @@ func leaveTurnstile(int) {}
 
 func leaveSeat(int) {}
 
-func nap(d time.Duration) { _ = timer(context.Background(), d) }
+func nap(d time.Duration) { _ = pause.For(context.Background(), d) }
