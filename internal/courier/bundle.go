@@ -18,26 +18,26 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// The files of the courier in a member's bundle.
+// Files of the courier in a member's bundle.
 const (
 	linkFile         = "link.json"
 	conversationFile = "conversation.json"
 )
 
-// Conversation is what is known of the conversation of a member: written by its
-// hooks and by the supervisor, read before the next start.
+// Conversation describes the conversation of a member. Its hooks and the supervisor write it; the
+// next start reads it.
 type Conversation struct {
 	Agent      string `json:"agent"`
-	Session    string `json:"session"`    // session key of the member: a later one of the name has another
-	Generation string `json:"generation"` // that saw it last
+	Session    string `json:"session"`    // session key of the member: a later member of the same name has another one
+	Generation string `json:"generation"` // the generation that reported it last
 	ID         string `json:"id"`
-	Began      bool   `json:"began"`   // there is something to go on with
-	Working    bool   `json:"working"` // in the middle of a turn
+	Began      bool   `json:"began"`   // the conversation exists and can be resumed
+	Working    bool   `json:"working"` // during a turn
 	Transcript string `json:"transcript,omitempty"`
 }
 
-// WriteFiles writes the files of a plan and its link below the bundle, which is
-// made where it is missing. A path that leads out of it is CodeInvalid.
+// WriteFiles writes the files of a plan and its link to the bundle, and creates the bundle if it
+// is missing. A path that leads out of the bundle is CodeInvalid.
 func WriteFiles(b team.Bundle, out adapter.Output) error {
 	if err := os.MkdirAll(string(b), 0o700); err != nil {
 		return team.Errorf(team.CodeUnavailable, "make %s: %w", b, err)
@@ -56,11 +56,11 @@ func WriteFiles(b team.Bundle, out adapter.Output) error {
 	return WriteLink(b, *out.Link)
 }
 
-// WriteLink replaces the link of the bundle.
+// WriteLink replaces the link in the bundle.
 func WriteLink(b team.Bundle, l adapter.Link) error { return WriteJSON(b, linkFile, l) }
 
-// ReadLink reads the link of a generation, with the version that was learned since it
-// started; generation "" takes any. CodeNotFound when the bundle has none of it.
+// ReadLink reads the link of a generation, with the version learned since it started; generation
+// "" matches any. CodeNotFound if the bundle has no such link.
 func ReadLink(b team.Bundle, generation string) (adapter.Link, error) {
 	var l adapter.Link
 	if err := ReadJSON(b, linkFile, &l); err != nil {
@@ -75,8 +75,8 @@ func ReadLink(b team.Bundle, generation string) (adapter.Link, error) {
 	return l, nil
 }
 
-// ReadConversation reads what is known of the conversation of the member with the
-// session key; the zero value when there is nothing.
+// ReadConversation reads the conversation of the member with the session key; the zero value if
+// none is recorded.
 func ReadConversation(b team.Bundle, session string) (Conversation, error) {
 	var c Conversation
 	err := ReadJSON(b, conversationFile, &c)
@@ -86,10 +86,10 @@ func ReadConversation(b team.Bundle, session string) (Conversation, error) {
 	return c, err
 }
 
-// WriteConversation replaces it.
+// WriteConversation replaces the conversation in the bundle.
 func WriteConversation(b team.Bundle, c Conversation) error { return WriteJSON(b, conversationFile, c) }
 
-// WriteJSON writes a file of a bundle.
+// WriteJSON writes v to a file of the bundle.
 func WriteJSON(b team.Bundle, name string, v any) error {
 	data, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
@@ -101,7 +101,7 @@ func WriteJSON(b team.Bundle, name string, v any) error {
 	return nil
 }
 
-// ReadJSON reads one. CodeNotFound.
+// ReadJSON reads a file of the bundle into v. A missing file is CodeNotFound.
 func ReadJSON(b team.Bundle, name string, v any) error {
 	data, err := regular.ReadFile(filepath.Join(string(b), name))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -116,8 +116,7 @@ func ReadJSON(b team.Bundle, name string, v any) error {
 	return nil
 }
 
-// LoadCustom reads the person's own kinds of agent, by name. The first broken file
-// is the error.
+// LoadCustom reads the user's own agent kinds, by name. It stops at the first broken file.
 func LoadCustom(home team.Home) ([]adapter.Custom, error) {
 	dir := filepath.Join(home.Dir, "agents")
 	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
@@ -140,8 +139,8 @@ func LoadCustom(home team.Home) ([]adapter.Custom, error) {
 	return out, nil
 }
 
-// LoadRules are the screen rules of a kind: the person's in $TEAMCTL_HOME/rules,
-// those of the person's own kind, or those that come with teamctl. Nil: there are none.
+// LoadRules returns the screen patterns of a kind: the user's in $TEAMCTL_HOME/rules, those of the
+// user's own kind, or the built-in ones. Nil means that there are none.
 func LoadRules(home team.Home, agent string) (*adapter.Rules, error) {
 	file := filepath.Join(home.Dir, "rules", agent+".yaml")
 	data, err := private.ReadFile(file)
@@ -163,12 +162,12 @@ func LoadRules(home team.Home, agent string) (*adapter.Rules, error) {
 	return nil, err
 }
 
-// FreePort is a port of loopback that nobody listens on now.
+// FreePort returns a loopback port that is free at the moment.
 func FreePort() (int, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return 0, team.Errorf(team.CodeUnavailable, "find a free port: %w", err)
 	}
-	port := l.Addr().(*net.TCPAddr).Port // a TCP listener has one
+	port := l.Addr().(*net.TCPAddr).Port // always a *net.TCPAddr
 	return port, l.Close()
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Facts are what a channel may know of the generation that it is opened for.
+// Facts describe the generation for which a channel is opened.
 type Facts struct {
 	Layout     team.Layout
 	Bundle     team.Bundle
@@ -17,22 +17,22 @@ type Facts struct {
 	AgentID    string
 	Session    string // session key of the member
 	Generation string
-	Dir        string // where it runs
+	Dir        string // working directory
 	PID        int    // of the process that the shim started
 	Mode       team.Mode
 	Link       adapter.Link
 	Log        *slog.Logger
-	// Probe asks the program for its version, which its link lacks; nil where nobody is to.
+	// Probe asks the program for its version if its link lacks it; nil disables that.
 	Probe func(context.Context) (string, error)
-	// See reads the member's screen now; nil where it is not read.
+	// See reads the member's screen; nil if the screen is not read.
 	See func(context.Context) (adapter.Seen, error)
 
 	hub   *hub
 	look  *looker
-	learn *learner // nil: the version is the link's
+	learn *learner // nil: the link has the version
 }
 
-// Screen is the member's terminal. A backend's Attached is one.
+// Screen is the member's terminal. A backend's Attached implements it.
 type Screen interface {
 	// TypeText pastes text, and sends Enter after it if enter is set.
 	TypeText(ctx context.Context, text string, enter bool) error
@@ -42,48 +42,46 @@ type Screen interface {
 	Interrupt(ctx context.Context) error
 }
 
-// Report takes what a channel sees. It does not block for long and may be called
-// from any goroutine, until Close has returned.
+// Report receives the observations of a channel. It must not block for long. Channels call it from
+// any goroutine until Close has returned.
 type Report func(team.Observation)
 
-// Channel is one generation's way in. Its methods are called one at a time, but
-// for SetMode and Close.
+// Channel is the way to deliver to one generation. Its methods are called one at a time, except
+// SetMode and Close.
 type Channel interface {
-	// Deliver hands mail over, in the order given, and answers for each, in that
+	// Deliver sends mail in the given order and returns one outcome for each message, in that
 	// order. It returns soon: what the CLI does not take now is Held.
 	Deliver(ctx context.Context, mail []team.Mail) []team.Outcome
-	// Interrupt ends the turn under way, by the CLI's own means.
+	// Interrupt ends the current turn by the CLI's own means.
 	Interrupt(ctx context.Context) error
-	// Answer brings the answer to an Ask that was reported. CodeNotFound: nobody
-	// waits for it any more.
+	// Answer delivers the answer to a reported Ask. CodeNotFound: the request is no longer open.
 	Answer(ctx context.Context, r team.Reply) error
-	// SetMode has the agent go on in a mode, as far as that can be done while it runs,
-	// and says when it takes effect; "" is at once, or already. It does not wait for the
-	// agent, may be called at any time, and changes nothing when it is called again.
+	// SetMode switches the running agent to a mode, as far as possible, and returns when that takes
+	// effect; "" means at once, or already done. It does not wait for the agent, may be called at
+	// any time, and is idempotent.
 	SetMode(mode team.Mode) (when string)
-	// Close gives the connection up and waits for what the channel runs; the agent
-	// goes on.
+	// Close disconnects and waits for the channel's goroutines; the agent keeps running.
 	Close()
 }
 
-// Opener opens one kind of channel. ctx bounds opening only. The server of an agent
-// that has just started may not be up yet: an opener returns at once, connects by
-// itself, and connects again when the connection is lost.
+// Opener opens one kind of channel. ctx bounds only the opening. The server of an agent that has
+// just started may not be up yet, so an opener returns at once, connects in the background, and
+// reconnects when the connection is lost.
 type Opener func(ctx context.Context, f Facts, s Screen, r Report) (Channel, error)
 
-// Openers has the opener of each way that the supervisor has to do something for. Those of
-// this package are there without being named.
+// Openers has the opener of each way that needs work by the supervisor. The ways of this package
+// are built in.
 type Openers map[adapter.Way]Opener
 
-// own are the ways that any program has.
+// own holds the ways that work with any program.
 var own = Openers{
 	adapter.WayHooks:  openHooks,
 	adapter.WayTyping: openTyping,
 	adapter.WayPull:   openPull,
 }
 
-// open opens the first way of the link that there is an opener for. A nil Channel
-// without an error: the agent fetches its mail by itself.
+// open opens the first way of the link that has an opener. A nil Channel without an error means
+// that the agent fetches its mail itself.
 func (c *Courier) open(ctx context.Context, f Facts, s Screen, r Report) (Channel, error) {
 	var ways []string
 	for _, w := range f.Link.Ways {

@@ -10,18 +10,18 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// dialogFile is in the bundle what was asked for the dialog that stands there, so that
-// the next supervisor goes on with the same question.
+// dialogFile is the bundle's record of the request made for the open dialog, so that the next
+// supervisor continues with the same request.
 const dialogFile = "dialog.json"
 
-// idScreen begins the ids of what is asked for a dialog that only the screen shows.
+// idScreen is the prefix of request ids for dialogs that only the screen shows.
 const idScreen = "screen-"
 
-// dialogStands is how long a dialog has to stand before it is asked about: what the
-// program or a policy of its own answers is gone by then.
+// dialogStands is how long a dialog must stay open before a request is made for it: dialogs
+// answered by the program or by its own policy are gone by then.
 const dialogStands = lookConfirm
 
-// dialogAsked is a dialog, and the question that was put into the queue for it.
+// dialogAsked is a dialog and the request that was queued for it.
 type dialogAsked struct {
 	Generation string `json:"generation"`
 	ID         string `json:"id"`
@@ -29,21 +29,21 @@ type dialogAsked struct {
 	Asked      bool   `json:"asked"`
 }
 
-// dialogs asks for permission in the name of a program that can ask on its screen only,
-// where the keys of its dialog are known, and presses the one that answers it. It is
-// pressed only while that very dialog stands there: all that is to be seen of the turn is
-// compared, since one dialog looks like another.
+// dialogs makes permission requests on behalf of a program that asks only on its screen, if the
+// keys of its dialog are known, and presses the key for the answer. It presses only while the same
+// dialog is open: it compares everything that the screen shows of the turn, since dialogs look
+// alike.
 type dialogs struct {
 	keys typist
 
 	mu    sync.Mutex
-	now   dialogAsked // the zero value: none stands there
+	now   dialogAsked // the zero value: no dialog is open
 	since time.Time
-	told  bool // this supervisor knows of it
-	gone  bool // the last look did not show it, nor anything else
+	told  bool // this supervisor knows of the request
+	gone  bool // the last look showed neither the dialog nor anything else
 }
 
-// newDialogs returns nil where the program asks by itself, or nobody can press its keys.
+// newDialogs returns nil if the program asks by itself, or if no keys can be pressed.
 func newDialogs(f Facts, s Screen, r Report) *dialogs {
 	if _, ok := s.(Keyer); !ok || f.Link.AsksItself() {
 		return nil
@@ -56,7 +56,7 @@ func newDialogs(f Facts, s Screen, r Report) *dialogs {
 	return d
 }
 
-// saw takes what the screen shows and returns what is to be reported of it.
+// saw processes a screen and returns the observations to report.
 func (d *dialogs) saw(seen adapter.Seen, at time.Time) []team.Observation {
 	if d == nil {
 		return nil
@@ -79,7 +79,7 @@ func (d *dialogs) saw(seen adapter.Seen, at time.Time) []team.Observation {
 		d.now, d.since = dialogAsked{Generation: d.keys.f.Generation, ID: idScreen + team.NewUUID(), Shows: shows}, at
 		return out
 	case d.now.ID == "":
-	case !d.gone && seen.Activity == team.ActivityUnknown: // it may be in the middle of drawing
+	case !d.gone && seen.Activity == team.ActivityUnknown: // the program may be drawing
 		d.gone = true
 	default:
 		return d.over(at)
@@ -87,11 +87,11 @@ func (d *dialogs) saw(seen adapter.Seen, at time.Time) []team.Observation {
 	return nil
 }
 
-// ask reports the question of the dialog.
+// ask returns the observation that requests an answer to the dialog.
 func (d *dialogs) ask(seen adapter.Seen, at time.Time) []team.Observation {
 	if !d.now.Asked {
 		d.now.Asked = true
-		if err := WriteJSON(d.keys.f.Bundle, dialogFile, d.now); err != nil { // a kill would make it ask twice
+		if err := WriteJSON(d.keys.f.Bundle, dialogFile, d.now); err != nil { // after a kill it would ask twice
 			d.keys.f.Log.Warn("note a dialog", "member", d.keys.f.Name, "err", err)
 		}
 	}
@@ -105,10 +105,10 @@ func (d *dialogs) ask(seen adapter.Seen, at time.Time) []team.Observation {
 	}}}
 }
 
-// over reports that the dialog that was asked about does not stand there any more: its
-// question goes out of the queue, unless it was our key that it took.
+// over returns the observations for a dialog that has closed: its request is withdrawn, unless our
+// key closed it.
 func (d *dialogs) over(at time.Time) (out []team.Observation) {
-	if d.now.Asked && !d.told { // by an earlier supervisor: this one has to know what is meant
+	if d.now.Asked && !d.told { // requested by an earlier supervisor: this one needs to know the request
 		out = d.ask(adapter.Seen{}, at)
 	}
 	if d.now.Asked && !d.keys.pressed(d.now.ID) {
@@ -158,13 +158,12 @@ func (d *dialogs) close() {
 	}
 }
 
-// pressAgain is how long a program may take to show that it has taken a key: another one
-// that comes too late for the dialog stands in its input box, where nothing can be typed
-// any more.
+// pressAgain is how long a program may take to show that it has processed a key. A second key that
+// arrives after the dialog has closed would stay in the input box, and nothing could be typed
+// there any more.
 const pressAgain = time.Minute
 
-// choose presses the key that allows or denies what the request asks, and sees that the
-// dialog takes it.
+// choose presses the key that allows or denies the request, and waits until the dialog has closed.
 func (t *typist) choose(ctx context.Context, r team.Reply, seen adapter.Seen, gone func(adapter.Seen) bool) error {
 	key := seen.Deny
 	if r.Allow {
@@ -195,15 +194,14 @@ func (t *typist) choose(ctx context.Context, r team.Reply, seen adapter.Seen, go
 		WithReason(team.ReasonNoDialog).WithHint("teamctl attach " + t.f.Name)
 }
 
-// pressed reports whether a key was pressed for the request: when its dialog has gone,
-// that was its answer.
+// pressed reports whether a key was pressed for the request: if so, that key closed its dialog.
 func (t *typist) pressed(id string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.pressedFor == id
 }
 
-// Answer brings an answer: by a key to a dialog that only the screen shows.
+// Answer delivers an answer, by a key if only the screen shows the dialog.
 func (w *watched) Answer(ctx context.Context, r team.Reply) error {
 	if strings.HasPrefix(r.ID, idScreen) && w.dialogs != nil {
 		return w.dialogs.answer(ctx, r)

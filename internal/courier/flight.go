@@ -10,23 +10,22 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// flightFile is what stands in the bundle of a text that was typed and not sent yet.
+// flightFile is the bundle's record of a text that was typed and not sent yet.
 const flightFile = "typed.json"
 
-// lostAfter is how long a program that has read what was typed may take to show it.
+// lostAfter is how long a program that has read a typed text may take to show it.
 const lostAfter = 5 * time.Second
 
-// flight is a text that was typed into the terminal. Until the program has read it there,
-// nothing shows it, and nothing shows that it is lost either: it may come to stand in the
-// box at any time, and is never typed a second time meanwhile, by no supervisor. What the
-// program does with its input comes in the order of the input: an agent that was seen at
-// work or in a dialog since, or a box with another text, shows that it has read so far.
-// So does a terminal in which nothing waits to be read any more: a program that starts may
-// throw away what came too early for it, and then nothing else would ever happen.
+// flight is a text that was typed into the terminal. Until the program has read it, nothing shows
+// the text, and nothing shows that it is lost: it may appear in the box at any time, so no
+// supervisor types it a second time. Programs process input in order: an agent that was seen
+// working or in a dialog since then, or a box with another text, shows that the program has read
+// that far. So does a terminal without unread input: a starting program may discard early input,
+// and then no other sign would ever come.
 type flight struct {
 	Generation string    `json:"generation"`
 	Text       string    `json:"text"`
-	IDs        []string  `json:"ids,omitempty"`    // of the mail that it is
+	IDs        []string  `json:"ids,omitempty"`    // of the mail in the text
 	Landed     bool      `json:"landed,omitempty"` // it was seen in the box
 	At         time.Time `json:"at"`               // when it was typed
 }
@@ -39,7 +38,7 @@ func (t *typist) flight() flight {
 	return f
 }
 
-// inFlight reports whether what was typed last may still be unread.
+// inFlight reports whether the last typed text may still be unread.
 func (t *typist) inFlight(seen adapter.Seen) bool {
 	f := t.flight()
 	switch {
@@ -58,8 +57,8 @@ func (t *typist) inFlight(seen adapter.Seen) bool {
 	return true
 }
 
-// lost reports whether the program has read what was typed last and does not show it. It
-// is asked while the box is there, and empty.
+// lost reports whether the program has read the last typed text and does not show it. The caller
+// has seen an empty box.
 func (t *typist) lost() bool {
 	n, known := unread(t.f.PID)
 	if !known || n > 0 || time.Since(t.flight().At) < lostAfter {
@@ -70,7 +69,7 @@ func (t *typist) lost() bool {
 	return true
 }
 
-// keepFlight returns false where it could not be written: then nothing may be typed.
+// keepFlight records f and returns false if that failed: then nothing may be typed.
 func (t *typist) keepFlight(f flight) bool {
 	f.Generation = t.f.Generation
 	if err := WriteJSON(t.f.Bundle, flightFile, f); err != nil {
@@ -81,16 +80,16 @@ func (t *typist) keepFlight(f flight) bool {
 }
 
 func (t *typist) endFlight() {
-	_ = os.Remove(filepath.Join(string(t.f.Bundle), flightFile)) // read again, it ends then
+	_ = os.Remove(filepath.Join(string(t.f.Bundle), flightFile)) // without the file the next read ends the flight
 }
 
-// paste types a text that is not sent yet.
+// paste types a text without sending it.
 func (t *typist) paste(ctx context.Context, text string, ids []string) (why string) {
 	if !t.keepFlight(flight{Text: text, IDs: ids, At: time.Now()}) {
 		return "it cannot be noted that it is typed"
 	}
 	if err := t.s.TypeText(ctx, text, false); err != nil {
-		if ctx.Err() == nil { // refused, and not broken off
+		if ctx.Err() == nil { // refused, and not cancelled
 			t.endFlight()
 		}
 		return "it cannot be typed: " + err.Error()

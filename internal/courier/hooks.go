@@ -17,48 +17,48 @@ import (
 
 // Files of the hooks in the bundle.
 const (
-	seenFile = "seen.json" // the last thing that a hook saw
-	waitLock = "wait.lock" // held by the hook that waits for mail
+	seenFile = "seen.json" // the last observation of a hook
+	waitLock = "wait.lock" // held by the waiting hook
 )
 
-// SeenFile is what the newest hook of a member saw, for the next supervisor.
+// SeenFile is the observation of a member's newest hook, for the next supervisor.
 type SeenFile struct {
 	Generation string           `json:"generation"`
 	Seen       team.Observation `json:"seen"`
 }
 
-// WriteSeen replaces it.
+// WriteSeen replaces the SeenFile of the bundle.
 func WriteSeen(b team.Bundle, s SeenFile) error { return WriteJSON(b, seenFile, s) }
 
-// WaitLock is the lock of the hook that waits for mail.
+// WaitLock returns the path of the lock that the waiting hook holds.
 func WaitLock(b team.Bundle) string { return filepath.Join(string(b), waitLock) }
 
-// wakeAgain is how long one typed wake-up is given before the next.
+// wakeAgain is the minimum time between typed wake-ups.
 const wakeAgain = 15 * time.Second
 
-// hooks is the channel of agents whose hooks fetch the mail: at a tool boundary, at
-// a prompt, at the end of a turn. There is nothing to hand over; an agent that is
-// idle, and has no hook that waits, is woken by typing.
+// hooks is the channel of agents whose hooks fetch the mail: at a tool boundary, at a prompt, or
+// at the end of a turn. There is nothing to deliver; an idle agent without a waiting hook is woken
+// by typing.
 //
-// Where its hooks do not run nothing would ever fetch the mail, and each wake-up would cost
-// a turn: then the mail itself is typed.
+// If the hooks do not run, nothing would ever fetch the mail, and each wake-up would cost a turn.
+// Then the mail itself is typed.
 type hooks struct {
 	typing
 	deafness
 	cancel context.CancelFunc
 	done   sync.WaitGroup
 
-	// The last typed wake-up, and what waited then. Used by Deliver only.
+	// Time of the last typed wake-up, and the mail that it was for. Used only by Deliver.
 	woken    time.Time
 	wokenFor map[string]bool
-	// alone is since when no hook has waited for mail, where one is to; zero while one does.
+	// alone is since when no hook has waited for mail although one should; zero while one waits.
 	alone time.Time
-	// opened is when the channel was.
+	// opened is when the channel was opened.
 	opened time.Time
 }
 
-// waiterBack is how long a hook that waits may take to come back once it has given mail:
-// the next end of a turn starts it.
+// waiterBack is how long a waiting hook may take to return after it has given mail: the next end
+// of a turn starts it.
 const waiterBack = 20 * time.Second
 
 func openHooks(_ context.Context, f Facts, s Screen, r Report) (Channel, error) {
@@ -75,8 +75,8 @@ func openHooks(_ context.Context, f Facts, s Screen, r Report) (Channel, error) 
 	return h, nil
 }
 
-// Deliver wakes the agent where nothing else does, and looks for the evidence of what a
-// hook has given.
+// Deliver wakes the agent if nothing else does, and looks for evidence about mail that hooks have
+// given.
 func (h *hooks) Deliver(ctx context.Context, mail []team.Mail) []team.Outcome {
 	var given, waiting []team.Mail
 	for _, m := range mail {
@@ -91,7 +91,7 @@ func (h *hooks) Deliver(ctx context.Context, mail []team.Mail) []team.Outcome {
 	}
 	out, lost := h.recorded(ctx, given)
 	switch {
-	case len(waiting) > 0: // the agent is woken for that
+	case len(waiting) > 0: // the agent is woken for that mail
 		out = append(out, h.bring(ctx, waiting)...)
 	case len(lost) > 0:
 		h.wakeForLost(ctx, lost)
@@ -104,7 +104,7 @@ func (h *hooks) Deliver(ctx context.Context, mail []team.Mail) []team.Outcome {
 	return out
 }
 
-// bring has the agent fetch what waits.
+// bring makes the agent fetch waiting mail.
 func (h *hooks) bring(ctx context.Context, mail []team.Mail) []team.Outcome {
 	out := make([]team.Outcome, len(mail))
 	for i, m := range mail {
@@ -113,11 +113,11 @@ func (h *hooks) bring(ctx context.Context, mail []team.Mail) []team.Outcome {
 	if typed, err := h.typedMail(ctx, mail); err != nil || len(typed) > 0 {
 		return h.typeMail(ctx, mail, typed, err)
 	}
-	if left := h.mayBeDeaf(); left > 0 { // a wake-up now may cost a turn for nothing
+	if left := h.mayBeDeaf(); left > 0 { // a wake-up now may waste a turn
 		h.later(left)
 		return out
 	}
-	if h.waiterLives() { // it may be killed before it gives this, and nobody would say so
+	if h.waiterLives() { // it may be killed before it gives the mail, without a notice
 		h.alone = time.Time{}
 		h.later(lookAgain)
 		return out
@@ -138,13 +138,13 @@ func (h *hooks) bring(ctx context.Context, mail []team.Mail) []team.Outcome {
 	}
 	switch {
 	case why == "" && (seen.Input == "" && !h.wakes(mail) || h.ours(seen.Input, adapter.WakeText)):
-		// What stands there already was typed earlier and could not be sent then.
+		// The text in the box was typed earlier and could not be sent then.
 		why = h.wake(ctx, mail)
 	case why == "" && seen.Input != "":
 		why = "somebody has begun to type there"
-	case why == "": // a wake-up is under way
+	case why == "": // a wake-up is pending
 		h.later(max(0, wakeAgain-time.Since(h.woken)) + time.Second)
-	case seen.Activity == team.Working: // the next hook takes it
+	case seen.Activity == team.Working: // the next hook takes the mail
 		why = ""
 	}
 	if why != "" {
@@ -155,8 +155,8 @@ func (h *hooks) bring(ctx context.Context, mail []team.Mail) []team.Outcome {
 	return out
 }
 
-// wakes reports whether a wake-up is under way: what waited when it was typed has
-// not been fetched yet.
+// wakes reports whether a wake-up is pending: the mail that it was typed for has not been fetched
+// yet.
 func (h *hooks) wakes(mail []team.Mail) bool {
 	if time.Since(h.woken) >= wakeAgain {
 		return false
@@ -169,29 +169,27 @@ func (h *hooks) wakes(mail []team.Mail) bool {
 	return false
 }
 
-// waits reports whether the program is one that has a hook that waits for mail, and runs
-// its hooks.
+// waits reports whether the program has a hook that waits for mail, and runs its hooks.
 func (h *hooks) waits() bool {
 	return adapter.Waits(h.f.Link.Agent, h.f.version())
 }
 
-// waiterLives reports whether a hook waits for mail.
+// waiterLives reports whether a hook is waiting for mail.
 func (h *hooks) waiterLives() bool {
 	on, err := filelock.IsHeld(WaitLock(h.f.Bundle))
 	return err == nil && on
 }
 
-// answerWithin is how long a dialog may take to go away after its key, drawWithin how
-// long it may take to come up after its hook: until then the screen shows what was
-// before it.
+// answerWithin is how long a dialog may take to close after its key, drawWithin how long it may
+// take to appear after its hook; until then the screen shows its former content.
 const (
 	answerWithin = 3 * time.Second
 	drawWithin   = 30 * time.Second
 )
 
-// Answer presses the key that answers the dialog of the last hook, where nothing
-// else can: no hook has been called since, and what it asks for is what the screen
-// shows. An answer that needs no key has gone out with its hook.
+// Answer presses the key that answers the dialog of the last hook if no other way exists: no hook
+// has been called since, and the screen shows the tool call in question. An answer that needs no
+// key has gone out with its hook.
 func (h *hooks) Answer(ctx context.Context, r team.Reply) error {
 	var last SeenFile
 	if err := ReadJSON(h.f.Bundle, seenFile, &last); err != nil && !team.IsCode(err, team.CodeNotFound) {
@@ -235,8 +233,8 @@ func (h *hooks) Answer(ctx context.Context, r team.Reply) error {
 	return nil
 }
 
-// SetMode tells when: where hooks answer requests for permission they bring the mode
-// with the answer, and what a hook was told of the mode counts.
+// SetMode returns when the mode takes effect. Hooks that answer permission requests set the mode
+// with their answer. The mode reported to a hook is the current one.
 func (h *hooks) SetMode(mode team.Mode) string {
 	var last SeenFile
 	is := h.f.Link.Mode
@@ -252,7 +250,7 @@ func (h *hooks) SetMode(mode team.Mode) string {
 	return adapter.AtItsNextStart
 }
 
-// Close ends what the channel runs.
+// Close stops the channel's goroutines.
 func (h *hooks) Close() {
 	h.cancel()
 	if h.given != nil {
@@ -262,8 +260,7 @@ func (h *hooks) Close() {
 	h.done.Wait()
 }
 
-// session is what Claude Code says of itself in sessions/PID.json, as far as it
-// matters.
+// session has the used fields of sessions/PID.json, in which Claude Code describes itself.
 type session struct {
 	PID        int    `json:"pid"`
 	Session    string `json:"sessionId"`
@@ -272,12 +269,12 @@ type session struct {
 	UpdatedAt  int64  `json:"statusUpdatedAt"`
 }
 
-// endWithin is how long the hook of a turn's end may take to say how it has ended.
+// endWithin is how long the hook at the end of a turn may take to report how the turn ended.
 const endWithin = 5 * time.Second
 
-// howItEnded waits until a hook has said how a turn has ended: that it failed is no
-// word of the status, which comes first. Where somebody has interrupted it no hook does.
-// It is false where the status has changed meanwhile.
+// howItEnded waits until a hook has reported how a turn ended: the status comes first and does not
+// say that the turn failed. No hook reports an interrupted turn. It returns false if the status
+// has changed meanwhile.
 func howItEnded(ctx context.Context, f Facts, written <-chan struct{}) bool {
 	hook, leave, err := f.hub.listen(filepath.Join(string(f.Bundle), seenFile))
 	if err != nil {
@@ -303,16 +300,16 @@ func howItEnded(ctx context.Context, f Facts, written <-chan struct{}) bool {
 	}
 }
 
-// watchSession reports the status that Claude Code writes for a plain session; it
-// tells of an interrupt, of which no hook does.
+// watchSession reports the status that Claude Code writes for an ordinary session; it shows
+// interrupts, which no hook reports.
 func watchSession(ctx context.Context, f Facts, file string, r Report) {
 	written, leave, err := f.hub.listen(file)
-	for err != nil { // no session has ever written one here: look again after each hook
+	for err != nil { // no session has ever written one in this directory: try again after each hook
 		hook, done, herr := f.hub.listen(filepath.Join(string(f.Bundle), seenFile))
 		if herr != nil {
 			return
 		}
-		if written, leave, err = f.hub.listen(file); err != nil { // not made meanwhile
+		if written, leave, err = f.hub.listen(file); err != nil { // the directory is still missing
 			select {
 			case <-hook:
 			case <-ctx.Done():

@@ -9,40 +9,39 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// heardWithin is how long an agent may be at rest before the first of its hooks is heard,
-// of those that run one when they start.
+// heardWithin is how long an agent may be at rest before its first hook is heard, for programs
+// that run a hook at their start.
 const heardWithin = 20 * time.Second
 
-// Wake-ups without effect that show that no hook runs: of a generation none of whose hooks
-// was ever heard, and of one whose hooks once were.
+// Number of wake-ups without effect which show that no hook runs: in a generation whose hooks were
+// never heard, and in one whose hooks were heard before.
 const (
 	fruitlessNever = 1
 	fruitlessSince = 2
 )
 
-// deafness is what a channel of hooks knows of a program that does not run them: a setting
-// or a policy may turn them off, and some programs skip a settings file without a word. It
-// is used by Deliver only.
+// deafness is what a channel of hooks knows about a program that does not run them: a setting or a
+// policy may disable them, and some programs skip a settings file silently. Used only by Deliver.
 type deafness struct {
 	patience time.Duration // heardWithin
-	atRest   time.Time     // since when it is seen at rest and no hook was heard; zero: it is not
-	deaf     time.Time     // since when its hooks are known not to run; zero: they may
-	called   time.Time     // when the last wake-up was typed
-	wakeUps  int           // typed in a row without effect
-	// given are the messages that are typed: hooks leave them alone, for they may be heard
-	// while one is being typed. nil: none is.
+	atRest   time.Time     // since when it is at rest without a hook heard; zero: it is not
+	deaf     time.Time     // since when its hooks are known not to run; zero: they may run
+	called   time.Time     // time of the last typed wake-up
+	wakeUps  int           // consecutive wake-ups without effect
+	// given records the typed messages. Hooks skip them, since a hook may be heard while a message
+	// is being typed. nil: none is typed.
 	given *Journal
 }
 
-// heardAt is when a hook of this generation was heard last, and whether one ever was.
+// heardAt returns when a hook of this generation was heard last, and whether one ever was.
 func (h *hooks) heardAt() (at time.Time, ever bool) {
 	var last SeenFile
 	err := ReadJSON(h.f.Bundle, seenFile, &last)
 	return last.Seen.At, err == nil && last.Generation == h.f.Generation
 }
 
-// typedMail returns what of the mail is to be typed: all of it where no hook runs, what no
-// hook of a version that is not known yet may take whole, and what was begun with.
+// typedMail returns the part of the mail to type: all of it if no hook runs; otherwise messages
+// that a hook of a still unknown version may not take whole, and messages that were partly typed.
 func (h *hooks) typedMail(ctx context.Context, mail []team.Mail) (typed []team.Mail, err error) {
 	if h.isDeaf(ctx) {
 		return mail, h.keepFromHooks(mail)
@@ -55,7 +54,7 @@ func (h *hooks) typedMail(ctx context.Context, mail []team.Mail) (typed []team.M
 	return typed, h.keepFromHooks(typed)
 }
 
-// keepFromHooks notes that messages are typed.
+// keepFromHooks records that messages are typed.
 func (h *hooks) keepFromHooks(mail []team.Mail) (err error) {
 	if len(mail) > 0 && h.given == nil {
 		if h.given, err = OpenJournal(string(h.f.Bundle), h.f.Generation); err != nil {
@@ -70,8 +69,8 @@ func (h *hooks) keepFromHooks(mail []team.Mail) (err error) {
 	return nil
 }
 
-// tooLong reports that a message may be cut off by some version of a program that was late
-// with its own.
+// tooLong reports whether some version of a program whose version is still unknown may cut off the
+// message.
 func (h *hooks) tooLong(m team.Mail) bool {
 	l := h.f.Link
 	return l.Assumed != "" && !h.f.version().Known() && !adapter.FitsAtEnd(l.Agent, h.f.version(), m.Text+"\n\n")
@@ -93,7 +92,7 @@ func (h *hooks) typeMail(ctx context.Context, mail, typed []team.Mail, err error
 	return out
 }
 
-// isDeaf reports whether no hook of the program runs, as far as that is known.
+// isDeaf reports whether no hook of the program runs, as far as known.
 func (h *hooks) isDeaf(ctx context.Context) bool {
 	at, ever := h.heardAt()
 	switch {
@@ -121,8 +120,7 @@ func (h *hooks) isDeaf(ctx context.Context) bool {
 	return true
 }
 
-// mayBeDeaf is how long it takes until it shows whether the first hook comes; 0 where that
-// is not waited for.
+// mayBeDeaf returns the time until it is clear whether the first hook comes; 0 if none is awaited.
 func (h *hooks) mayBeDeaf() time.Duration {
 	if h.atRest.IsZero() {
 		return 0
@@ -130,8 +128,8 @@ func (h *hooks) mayBeDeaf() time.Duration {
 	return max(h.patience-time.Since(h.atRest), time.Millisecond)
 }
 
-// fruitless counts a wake-up that is over and reports whether it has shown that no hook
-// runs: the mail that it was for is still there, and no hook was heard since.
+// fruitless counts a finished wake-up and reports whether it shows that no hook runs: its mail is
+// still there, and no hook was heard since.
 func (h *hooks) fruitless(mail []team.Mail) bool {
 	if h.called.IsZero() || !slices.ContainsFunc(mail, func(m team.Mail) bool { return h.wokenFor[m.ID] }) {
 		return false

@@ -7,8 +7,8 @@ import (
 	"github.com/teamctl/teamctl/internal/dirwatch"
 )
 
-// hub signals when a file is written. One serves all members; without events of the
-// kernel it signals once a second.
+// hub signals writes to files. One hub serves all members; without kernel events it signals once a
+// second.
 type hub struct {
 	dirs dirwatch.Hub
 
@@ -18,7 +18,7 @@ type hub struct {
 
 func newHub() *hub { return &hub{stops: map[chan struct{}]func(){}} }
 
-// listen signals writes to one file, which need not exist; its directory must.
+// listen signals writes to one file. The file need not exist; its directory must.
 func (h *hub) listen(path string) (<-chan struct{}, func(), error) {
 	c := make(chan struct{}, 1)
 	stop, err := h.dirs.Watch(filepath.Dir(path), func(e dirwatch.Event) {
@@ -48,7 +48,7 @@ func (h *hub) leave(c chan struct{}) {
 	}
 }
 
-// close ends all listeners and waits for them.
+// close stops all listeners and waits for them.
 func (h *hub) close() {
 	h.mu.Lock()
 	stops := h.stops

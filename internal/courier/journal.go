@@ -13,10 +13,10 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Journal is the list of what was handed to one generation, written before it is
-// handed over: who comes after a kill knows what the agent may have. It is for ways
-// on which a message can be on its way and nowhere to be seen. What is not in it was
-// never given.
+// Journal lists the messages delivered to one generation. Each entry is written before the
+// delivery, so that after a kill the next supervisor knows what the agent may have. It serves ways
+// on which a message can be in flight and visible nowhere. A message that is not in the journal
+// was never sent.
 type Journal struct {
 	f     *os.File
 	given map[string]bool
@@ -31,7 +31,7 @@ func OpenJournal(bundle, generation string) (*Journal, error) {
 		return nil, err
 	}
 	flags := os.O_WRONLY | os.O_CREATE | os.O_APPEND
-	if len(j.given) == 0 { // of an earlier generation
+	if len(j.given) == 0 { // the file is of an earlier generation
 		flags |= os.O_TRUNC
 	}
 	if j.f, err = regular.OpenFile(path, flags, 0o600); err != nil {
@@ -42,7 +42,7 @@ func OpenJournal(bundle, generation string) (*Journal, error) {
 
 const journalFile = "given"
 
-// readJournal returns the ids that stand in a journal for a generation.
+// readJournal returns the ids in a journal that belong to a generation.
 func readJournal(path, generation string) (map[string]bool, error) {
 	ids := map[string]bool{}
 	old, err := regular.Open(path)
@@ -64,14 +64,14 @@ func readJournal(path, generation string) (map[string]bool, error) {
 	return ids, nil
 }
 
-// Typed returns the ids of the mail that is typed into a generation whose hooks were not
-// heard: one that comes late does not give it too.
+// Typed returns the ids of the mail that is typed into a generation whose hooks were not heard, so
+// that a late hook does not give it as well.
 func Typed(b team.Bundle, generation string) (map[string]bool, error) {
 	return readJournal(filepath.Join(string(b), journalFile), generation)
 }
 
-// Note writes an id down and reports whether it stood there before. One write of
-// one line: a kill leaves all of it or nothing, and nothing was given then.
+// Note adds an id and reports whether the journal already had it. It writes one line in one write:
+// a kill leaves the line whole or missing, and in the latter case nothing was sent.
 func (j *Journal) Note(generation, id string) (before bool, err error) {
 	if j.given[id] {
 		return true, nil

@@ -7,17 +7,15 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Back-off between two attempts to reach an agent's server: short, for an agent
-// that starts is waited for by its first message; long, for one that does not come
-// back must cost nothing.
+// Back-off between attempts to reach an agent's server: short at first, since the first message
+// waits for a starting agent; long later, so that an agent that does not return costs nothing.
 const (
 	retryFirst = 50 * time.Millisecond
 	retryMost  = 5 * time.Second
 )
 
-// KeepUp runs session, which holds one connection for as long as it lasts, again
-// and again until ctx ends. session reports whether it was up; then the next
-// attempt is soon.
+// KeepUp calls session, which holds one connection as long as it lasts, again and again until ctx
+// ends. session reports whether it was connected; if so, the next attempt comes soon.
 func KeepUp(ctx context.Context, session func(context.Context) (up bool)) {
 	wait := retryFirst
 	for ctx.Err() == nil {
@@ -34,7 +32,7 @@ func KeepUp(ctx context.Context, session func(context.Context) (up bool)) {
 	}
 }
 
-// Held answers for every mail with the reason why it is not given now.
+// Held returns a Held outcome with the reason for each message.
 func Held(mail []team.Mail, reason string) []team.Outcome {
 	out := make([]team.Outcome, len(mail))
 	for i, m := range mail {

@@ -10,16 +10,16 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// A program that was late with its version is asked again while it runs: soon, for the
-// machine may have been busy with its start, then ever more seldom, and at last not at all.
+// A program that did not print its version in time is asked again while it runs: soon, since the
+// machine may have been busy with its start, then at growing intervals, and finally not at all.
 const (
 	learnFirst  = 5 * time.Second
 	learnMost   = 10 * time.Minute
 	learnTries  = 12
-	learnWithin = 2 * time.Minute // nobody waits for it
+	learnWithin = 2 * time.Minute // nothing waits for it
 )
 
-// versionFile is what a program has said of its version since it was started.
+// versionFile records the version learned after the start.
 const versionFile = "version.json"
 
 type learnedVersion struct {
@@ -27,7 +27,7 @@ type learnedVersion struct {
 	Version    string `json:"version"`
 }
 
-// learned is the version that a generation was found to have; "" where it was not.
+// learned returns the version learned for a generation, "" if there is none.
 func learned(b team.Bundle, generation string) string {
 	var l learnedVersion
 	if err := ReadJSON(b, versionFile, &l); err != nil || l.Generation != generation {
@@ -36,9 +36,8 @@ func learned(b team.Bundle, generation string) string {
 	return l.Version
 }
 
-// assumedInVain reports whether the start before this one was of a version that was only
-// assumed, and nothing was ever heard of the agent: it may be a version that has no such
-// flags.
+// assumedInVain reports whether the previous start assumed a version and the agent was never heard
+// of: its version may lack the flags that were used.
 func assumedInVain(b team.Bundle, agent string) bool {
 	last, err := ReadLink(b, "")
 	if err != nil || last.Agent != agent || last.Assumed == "" || last.Version != "" {
@@ -48,7 +47,7 @@ func assumedInVain(b team.Bundle, agent string) bool {
 	return ReadJSON(b, conversationFile, &c) != nil || c.Generation != last.Generation
 }
 
-// AskVersion asks the program of a member that runs for its version. Nobody waits for the answer.
+// AskVersion asks the program of a running member for its version. Nothing waits for the answer.
 func AskVersion(ctx context.Context, l adapter.Launcher, in adapter.Input) (string, error) {
 	argv, ok := l.Probe(in)
 	if !ok {
@@ -57,7 +56,7 @@ func AskVersion(ctx context.Context, l adapter.Launcher, in adapter.Input) (stri
 	return Version(ctx, in.Layout.Home, argv, probeEnv(in), learnWithin)
 }
 
-// learner finds out the version of a program that was started without it being known.
+// learner finds out the version of a program that was started with an assumed one.
 type learner struct {
 	f      Facts
 	report Report
@@ -67,7 +66,7 @@ type learner struct {
 	done   sync.WaitGroup
 }
 
-// newLearner begins to ask; nil where there is nothing to learn.
+// newLearner starts asking; nil if there is nothing to learn.
 func newLearner(f Facts, r Report) *learner {
 	if f.Link.Assumed == "" || f.Link.Version != "" || f.Probe == nil {
 		return nil
@@ -95,14 +94,15 @@ func (l *learner) run(ctx context.Context) {
 		case ok:
 			l.is(v)
 			return
-		case err == nil || team.ReasonOf(err) != team.ReasonVersionLate: // asked again it says the same
+		case err == nil || team.ReasonOf(err) != team.ReasonVersionLate: // the program would give the same answer again
 			l.f.Log.Info("version not learned", "member", l.f.Name, "text", text, "err", err)
 			return
 		}
 	}
 }
 
-// is notes the version for hooks and the next supervisor, and has what was held looked at.
+// is records the version for hooks and the next supervisor, and triggers another look at held
+// mail.
 func (l *learner) is(v adapter.Version) {
 	l.known.Store(v)
 	if err := WriteJSON(l.f.Bundle, versionFile, learnedVersion{l.f.Generation, v.String()}); err != nil {
@@ -113,7 +113,7 @@ func (l *learner) is(v adapter.Version) {
 	l.report(team.Observation{Tier: team.TierScreen, At: time.Now(), Source: "version " + v.String()})
 }
 
-// close ends the asking.
+// close stops asking.
 func (l *learner) close() {
 	if l == nil {
 		return
@@ -122,7 +122,7 @@ func (l *learner) close() {
 	l.done.Wait()
 }
 
-// version is that of the program; the zero value where it is not known yet.
+// version returns the program's version; the zero value while it is unknown.
 func (f Facts) version() adapter.Version {
 	if f.learn != nil {
 		if v, ok := f.learn.known.Load().(adapter.Version); ok {

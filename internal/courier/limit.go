@@ -9,25 +9,25 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// limitFile is what stands of a limit in the bundle.
+// limitFile is the bundle's record of a limit.
 const limitFile = "limit.json"
 
-// ShownLimit is a usage limit that the screen shows. Its words name an hour and stay
-// there when that is over: what they mean is fixed when they are seen first, also for
-// the next supervisor. Otherwise "resets 3pm" would begin another day at 3pm.
+// ShownLimit is a usage limit that the screen shows. Its text names a time of day and stays on the
+// screen after that time. Its meaning is therefore fixed when it is first seen, also for the next
+// supervisor. Otherwise "resets 3pm" would begin another day at 3pm.
 type ShownLimit struct {
 	Generation string    `json:"generation"`
 	Text       string    `json:"text"`
-	Count      int       `json:"count"` // how often it stands on the screen: once more is news
+	Count      int       `json:"count"` // how often the screen shows it: an increase is a new limit
 	Since      time.Time `json:"since"`
 	Until      time.Time `json:"until,omitzero"`
 }
 
-// limits is what a looker keeps of the limits that it sees.
+// limits is a looker's record of the limits that it sees.
 type limits struct {
 	mu   sync.Mutex
 	last ShownLimit
-	told time.Time // Since of the one that was reported
+	told time.Time // Since of the reported limit
 }
 
 func (s *limits) load(f Facts) {
@@ -37,7 +37,7 @@ func (s *limits) load(f Facts) {
 	}
 }
 
-// at is what a screen shows at a time, and what there is beside the words of a limit.
+// at returns what a screen shows at a time, and what it shows apart from the text of a limit.
 func (l *looker) at(screen string, now time.Time) (seen, past adapter.Seen) {
 	seen = l.judge(screen, l.rules.Look(screen, l.f.version(), now), now)
 	if past = seen; seen.Activity == team.Limited {
@@ -46,14 +46,14 @@ func (l *looker) at(screen string, now time.Time) (seen, past adapter.Seen) {
 	return seen, past
 }
 
-// judge dates a limit that was seen; one that is over is looked past.
+// judge dates a limit that was seen, and looks past one that is over.
 func (l *looker) judge(screen string, seen adapter.Seen, now time.Time) adapter.Seen {
 	s := &l.limits
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	text := strings.Join(seen.Lines, "\n")
 	switch n := s.count(screen); {
-	case seen.Activity != team.Limited && seen.Activity != team.Working: // nothing follows from what is not drawn
+	case seen.Activity != team.Limited && seen.Activity != team.Working: // a screen that is not drawn fully shows nothing
 		return seen
 	case seen.Activity == team.Limited && (s.last.Text != text || n > s.last.Count):
 		s.last = ShownLimit{Generation: l.f.Generation, Text: text, Since: now, Until: seen.Until}
@@ -73,7 +73,7 @@ func (l *looker) judge(screen string, seen adapter.Seen, now time.Time) adapter.
 	return seen
 }
 
-// count is how often the last limit stands on the screen; the lock is held.
+// count returns how often the screen shows the last limit; mu is held.
 func (s *limits) count(screen string) int {
 	line, _, _ := strings.Cut(s.last.Text, "\n")
 	if line == "" {
@@ -82,14 +82,14 @@ func (s *limits) count(screen string) int {
 	return strings.Count(screen, line)
 }
 
-// keep writes the last limit for the next supervisor; the lock is held.
+// keep writes the last limit for the next supervisor; mu is held.
 func (l *looker) keep() {
 	if err := WriteJSON(l.f.Bundle, limitFile, l.limits.last); err != nil {
 		l.f.Log.Warn("note a usage limit", "member", l.f.Name, "err", err)
 	}
 }
 
-// tell reports whether a limit is news to the supervisor, and takes it as told.
+// tell reports whether a limit is new to the supervisor, and marks it as reported.
 func (s *limits) tell(seen adapter.Seen) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,7 +100,7 @@ func (s *limits) tell(seen adapter.Seen) bool {
 	return true
 }
 
-// observation is what a screen says.
+// observation converts what a screen shows.
 func observation(seen adapter.Seen) team.Observation {
 	return team.Observation{
 		Tier: team.TierScreen, Activity: seen.Activity, For: seen.For, Until: seen.Until, Since: seen.Since, Ready: seen.Ready,

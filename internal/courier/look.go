@@ -12,8 +12,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// A screen is read when the output has come to rest, now and then while it does
-// not, and once more later: what a hook says meanwhile must have had time to show.
+// A screen is read when the output has come to rest, at intervals while it has not, and once more
+// later, so that a hook's report has had time to show.
 const (
 	lookQuiet   = 400 * time.Millisecond
 	lookMost    = 3 * time.Second
@@ -26,7 +26,7 @@ const (
 type looker struct {
 	f      Facts
 	s      Screen
-	rules  *adapter.Rules // nil: nothing is known of its screens
+	rules  *adapter.Rules // nil: its screens are unknown
 	limits limits
 }
 
@@ -36,13 +36,13 @@ func newLooker(f Facts, s Screen, rules *adapter.Rules) *looker {
 	return l
 }
 
-// see reads the screen now.
+// see reads the screen.
 func (l *looker) see(ctx context.Context) (adapter.Seen, error) {
 	seen, _, err := l.read(ctx)
 	return seen, err
 }
 
-// read is see, and what there is beside the words of a limit.
+// read is see, and also returns what the screen shows apart from the text of a limit.
 func (l *looker) read(ctx context.Context) (seen, past adapter.Seen, err error) {
 	ctx, cancel := context.WithTimeout(ctx, lookWithin)
 	defer cancel()
@@ -62,7 +62,7 @@ func (l *looker) read(ctx context.Context) (seen, past adapter.Seen, err error) 
 	return seen, past, nil
 }
 
-// title is the terminal's title as the program has set it last.
+// title returns the terminal title that the program set last.
 func (l *looker) title() string {
 	f, err := regular.Open(l.f.Bundle.Log())
 	if err != nil {
@@ -81,8 +81,8 @@ func (l *looker) title() string {
 	return adapter.LastTitle(data)
 }
 
-// watchScreen reports what the screen shows whenever that changes, until the
-// returned function is called, which waits for it.
+// watchScreen reports changes of what the screen shows until stop is called, which waits for the
+// end.
 func watchScreen(f Facts, d *dialogs, r Report) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var done sync.WaitGroup
@@ -113,7 +113,7 @@ func (l *looker) watch(ctx context.Context, written <-chan struct{}, d *dialogs,
 	look := func() {
 		seen, err := l.see(ctx)
 		if err != nil || ctx.Err() != nil {
-			confirm.Reset(lookConfirm) // tmux was slow, or it is gone and the process says so
+			confirm.Reset(lookConfirm) // tmux was slow, or it is gone and the process reports that
 			return
 		}
 		if t := l.title(); t != lastTitle {
@@ -147,7 +147,7 @@ func (l *looker) watch(ctx context.Context, written <-chan struct{}, d *dialogs,
 			look()
 			confirm.Reset(lookConfirm)
 		case <-confirm.C:
-			lastSeen.Rule = "" // told again: it is newer now than any hook of before
+			lastSeen.Rule = "" // report again: this is newer than any earlier hook
 			look()
 		case <-ctx.Done():
 			return
@@ -155,7 +155,7 @@ func (l *looker) watch(ctx context.Context, written <-chan struct{}, d *dialogs,
 	}
 }
 
-// asked reports whether a hook has said since then what the screen has to show too.
+// asked reports whether a hook has since reported a request that the screen must show, too.
 func (l *looker) asked(since time.Time) bool {
 	var last SeenFile
 	err := ReadJSON(l.f.Bundle, seenFile, &last)

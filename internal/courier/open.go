@@ -9,15 +9,14 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Courier opens channels and keeps what they share. Close it when all of them are
-// closed.
+// Courier opens channels and holds what they share. Close it after all its channels.
 type Courier struct {
 	log     *slog.Logger
 	hub     *hub
 	openers Openers
 }
 
-// New makes a Courier that opens the ways of openers, and those that any program has.
+// New returns a Courier that opens the ways of openers and the built-in ones.
 func New(log *slog.Logger, openers Openers) *Courier {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -25,12 +24,11 @@ func New(log *slog.Logger, openers Openers) *Courier {
 	return &Courier{log: log, hub: newHub(), openers: openers}
 }
 
-// Close releases what the channels shared.
+// Close releases what the channels share.
 func (c *Courier) Close() { c.hub.close() }
 
-// Open opens the channel of a generation and watches its screen beside:
-// dialogs that no other source tells are seen there. What is learned of the
-// conversation is noted in the bundle.
+// Open opens the channel of a generation and also watches its screen, for dialogs that no other
+// source reports. It records in the bundle what is learned about the conversation.
 func (c *Courier) Open(ctx context.Context, f Facts, s Screen, r Report) (Channel, error) {
 	if f.Log == nil {
 		f.Log = c.log
@@ -52,28 +50,28 @@ func (c *Courier) Open(ctx context.Context, f Facts, s Screen, r Report) (Channe
 	return &watched{Channel: ch, dialogs: d, learn: f.learn, stop: watchScreen(f, d, n.take)}, nil
 }
 
-// watched is a channel with the watch of its screen.
+// watched is a channel combined with the watch of its screen.
 type watched struct {
 	Channel
-	dialogs *dialogs // nil: the program asks by itself
+	dialogs *dialogs // nil: the program makes requests itself
 	learn   *learner
 	once    sync.Once
 	stop    func()
 }
 
-// Settles is as the channel's, false where it does not say.
+// Settles returns the channel's answer, false if it has none.
 func (w *watched) Settles() bool {
 	c, ok := w.Channel.(interface{ Settles() bool })
 	return ok && c.Settles()
 }
 
-// Retries is as the channel's, false where it does not say.
+// Retries returns the channel's answer, false if it has none.
 func (w *watched) Retries() bool {
 	c, ok := w.Channel.(interface{ Retries() bool })
 	return ok && c.Retries()
 }
 
-// Close ends both.
+// Close closes the channel and stops the watch.
 func (w *watched) Close() {
 	w.once.Do(func() {
 		w.learn.close()
@@ -83,7 +81,7 @@ func (w *watched) Close() {
 	})
 }
 
-// noter notes the conversation before it reports.
+// noter records the conversation before it reports.
 type noter struct {
 	f      Facts
 	report Report

@@ -18,9 +18,9 @@ import (
 // maxSocket is the longest path of a unix socket.
 const maxSocket = 107
 
-// Prepare fills what a plan depends on and no pure function knows: the version of
-// the CLI, a port, a secret, a socket, and the conversation that goes on. A program
-// that is not installed is CodeNotFound, before anything is started.
+// Prepare fills in what a plan needs and no pure function can know: the version of the CLI, a
+// port, a secret, a socket, and the conversation to resume. CodeNotFound if the program is not
+// installed; nothing has been started then.
 func Prepare(ctx context.Context, l adapter.Launcher, in adapter.Input) (adapter.Input, error) {
 	if !l.Foreign(in.Agent) {
 		return in, nil
@@ -30,7 +30,7 @@ func Prepare(ctx context.Context, l adapter.Launcher, in adapter.Input) (adapter
 		if e := (*team.Error)(nil); errors.As(err, &e) && e.Code == team.CodeNotFound {
 			return in, e.WithHint("install it, or say where it is: spawn --env " + adapter.ProgramVariable(in.Agent) + "=/path/to/" + filepath.Base(argv[0]))
 		}
-		in.Version = text // one that does not say it is unknown
+		in.Version = text // a program without a version is unknown
 		in.VersionLate = team.ReasonOf(err) == team.ReasonVersionLate && !assumedInVain(in.Layout.Bundle(in.Name), in.Agent)
 	}
 	c, err := ReadConversation(in.Layout.Bundle(in.Name), in.Session)
@@ -40,7 +40,7 @@ func Prepare(ctx context.Context, l adapter.Launcher, in adapter.Input) (adapter
 	in.Git = gitIdentity(ctx, in.Dir, in.Environ)
 	in.Mint.Conversation = team.NewUUID()
 	var secret [24]byte
-	_, _ = rand.Read(secret[:]) // never fails: it ends the program instead
+	_, _ = rand.Read(secret[:]) // never fails: it crashes the program instead
 	in.Mint.Secret = base64.RawURLEncoding.EncodeToString(secret[:])
 	if in.Mint.Port, err = FreePort(); err != nil {
 		return in, err
@@ -51,7 +51,7 @@ func Prepare(ctx context.Context, l adapter.Launcher, in adapter.Input) (adapter
 	return in, nil
 }
 
-// probeEnv is the environment in which a program is looked up and asked for its version.
+// probeEnv returns the environment in which a program is looked up and asked for its version.
 func probeEnv(in adapter.Input) []string {
 	if p, has := in.Env["PATH"]; has {
 		return append(in.Environ[:len(in.Environ):len(in.Environ)], "PATH="+p)
@@ -59,19 +59,19 @@ func probeEnv(in adapter.Input) []string {
 	return in.Environ
 }
 
-// identityWithin bounds the question who commits.
+// identityWithin bounds reading git's identity.
 const identityWithin = 10 * time.Second
 
-// gitIdentity is who commits in a directory, as variables: a program may keep the
-// configuration of git from what it runs, as Gemini CLI does. Without a name or an
-// address there are none, and git says what it lacks.
+// gitIdentity returns git's author and committer for a directory, as variables: a program may hide
+// the git configuration from the commands that it runs, as Gemini CLI does. Without a name or an
+// address it returns none, and git reports what is missing.
 func gitIdentity(ctx context.Context, dir string, env []string) map[string]string {
 	ctx, cancel := context.WithTimeout(ctx, identityWithin)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "git", "config", "-z", "--get-regexp", `^(user|author|committer)\.(name|email)$`)
 	cmd.Dir, cmd.Env = dir, env
 	out, err := cmd.Output()
-	if err != nil { // none is configured, or there is no git
+	if err != nil { // not configured, or git is not installed
 		return nil
 	}
 	is := map[string]string{}
@@ -91,8 +91,8 @@ func gitIdentity(ctx context.Context, dir string, env []string) map[string]strin
 	return git
 }
 
-// AgentSocket is a socket for a server of an agent's own; "" where its path would
-// be too long.
+// AgentSocket returns the path for the socket of an agent's own server, "" if it would be too
+// long.
 func AgentSocket(l team.Layout, generation string) string {
 	short := strings.ReplaceAll(generation, "-", "")
 	if len(short) > 12 {

@@ -11,11 +11,11 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// RecordTail is how much of a transcript is read at most, from its end.
+// RecordTail is how much of a transcript is read, from its end.
 const RecordTail = 16 << 20
 
-// Kernel is what a transcript has of a message that it holds: its id and its whole text.
-// Other attributes may change with the team.
+// Kernel returns the parts of a message that a transcript with this message contains: its id and
+// its whole text. Other attributes may change with the team.
 func Kernel(m team.Mail) []string {
 	_, element, framed := strings.Cut(m.Text, "\n\n")
 	if !framed {
@@ -28,8 +28,8 @@ func Kernel(m team.Mail) []string {
 	return []string{element}
 }
 
-// ReadTail is the end of a file, of at most so many bytes from an offset on; nil where it
-// cannot be read.
+// ReadTail returns the end of a file, at most most bytes and nothing before offset after; nil if
+// the file cannot be read.
 func ReadTail(path string, most, after int64) []byte {
 	f, err := regular.Open(path)
 	if err != nil {
@@ -50,14 +50,14 @@ func ReadTail(path string, most, after int64) []byte {
 	return data
 }
 
-// Settles reports that the channel finds out what became of mail that a hook has given.
+// Settles returns true: the channel finds out what became of mail that a hook has given.
 func (h *hooks) Settles() bool { return true }
 
-// recorded answers for mail that a hook has given and that nothing has shown since. The next
-// hook would find it in the transcript, but a long turn calls none, and an interrupt may end
-// a turn without one. lost is what the transcript lacks, and no queue of the program's has
-// either; of a program that does not write it there, all that was given to an agent which
-// is at rest now.
+// recorded returns the outcomes of mail that a hook has given and that lacks evidence since. The
+// next hook would find it in the transcript, but a long turn may call none, and an interrupt may
+// end a turn without one. lost is the mail that neither the transcript nor the program's own queue
+// has. If the program does not write hook output to its transcript, all given mail is lost once
+// the agent is at rest.
 func (h *hooks) recorded(ctx context.Context, mail []team.Mail) (out []team.Outcome, lost []team.Mail) {
 	records := adapter.Records(h.f.Link.Agent, h.f.version())
 	var t adapter.Transcript
@@ -86,13 +86,12 @@ func (h *hooks) recorded(ctx context.Context, mail []team.Mail) (out []team.Outc
 	return out, lost
 }
 
-// wakeForLost types a wake-up for mail that was given and is lost, where the agent is at
-// rest and no hook waits: the hook of that prompt gives it again. A wake-up that no hook
-// follows is the last one.
+// wakeForLost types a wake-up for lost mail if the agent is at rest and no hook waits: the hook of
+// that prompt gives the mail again. It types no further one until a hook has run.
 func (h *hooks) wakeForLost(ctx context.Context, lost []team.Mail) {
-	alone := h.opened // what was given before that may just be on its way
+	alone := h.opened // mail given before that may still be in flight
 	switch {
-	case h.waiterLives(): // it gives it again by itself
+	case h.waiterLives(): // it gives the mail again itself
 		h.alone = time.Time{}
 		return
 	case h.waits():
@@ -121,9 +120,9 @@ func (h *hooks) wake(ctx context.Context, mail []team.Mail) (why string) {
 		for _, m := range mail {
 			h.wokenFor[m.ID] = true
 		}
-		h.later(wakeAgain) // it may have come to nothing
+		h.later(wakeAgain) // it may have no effect
 	default:
-		h.later(lookAgain) // its Enter was not taken
+		h.later(lookAgain) // its Enter had no effect
 	}
 	return ""
 }

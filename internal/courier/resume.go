@@ -6,11 +6,11 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// refused reports whether the start before this one went on with the conversation, and its
-// program ended with an error of its own before anything was heard of it: it may not have
-// the conversation any more. Gemini CLI loses one when it is killed while it reads it, and
-// ends so at every start that asks for it. Where the error was another one, the next start
-// tries the conversation again: it stays noted until another is heard of.
+// refused reports whether the previous start resumed the conversation and its program exited with
+// an error before anything was heard of it: the program may not have the conversation any more.
+// Gemini CLI loses a conversation when it is killed while reading it, and then exits this way at
+// every start that asks for it. In case the error had another cause, the conversation stays
+// recorded until another one is reported, and the next start tries it again.
 func refused(b team.Bundle, c Conversation) bool {
 	last, err := ReadLink(b, "")
 	if err != nil || !last.Resumed || last.Conversation != c.ID || last.Generation == c.Generation {

@@ -18,38 +18,38 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Trust is what a program's person has said of the directory that it is to work in. It
-// is read from the program's own configuration, which nobody but the program writes.
+// Trust is the user's decision about an agent's working directory. It is read from the program's
+// own configuration, which only the program writes.
 type Trust struct {
-	Known   bool   // there is an answer, or the program asks for none
-	Trusted bool   // the person trusts it, or the repository that it is a work tree of
-	Said    string // all answers: it changes when one is given
+	Known   bool   // there is an answer, or the program needs none
+	Trusted bool   // the user trusts it, or the repository of which it is a work tree
+	Said    string // all answers: it changes with each new one
 	Dir     string // the directory whose files change with an answer
 }
 
-// askingFile is in the bundle while a program is shown that only asks whether the
-// directory is trusted; it holds the generation.
+// askingFile exists in the bundle while a program runs that only asks whether the directory is
+// trusted; it holds the generation.
 const askingFile = "asking"
 
-// Ask notes that a program is shown that only asks about trust, and returns what takes the
-// note back. What its screen shows beside the question means nothing.
+// Ask records that a program runs that only asks about trust, and returns a function that removes
+// the record. The rest of that program's screen means nothing.
 func Ask(b team.Bundle, generation string) (over func(), err error) {
 	path := filepath.Join(string(b), askingFile)
 	if err := atomicfile.Write(path, []byte(generation+"\n"), 0o600, false); err != nil {
 		return nil, fmt.Errorf("note that the question of trust is open: %w", err)
 	}
-	return func() { _ = os.Remove(path) }, nil // the next start replaces it
+	return func() { _ = os.Remove(path) }, nil // the next start replaces a file that is left
 }
 
-// asking reports whether such a program is shown now.
+// asking reports whether such a program is running.
 func (l *looker) asking() bool {
 	data, err := regular.ReadFile(filepath.Join(string(l.f.Bundle), askingFile))
 	return err == nil && strings.TrimSpace(string(data)) == l.f.Generation
 }
 
-// GeminiTrust reads the files of Gemini CLI, whose environment getenv has. It looks for
-// the answer at the directory and those above it only; trust of a repository is carried
-// over to its work trees here.
+// GeminiTrust reads the files of Gemini CLI, whose environment getenv returns. Gemini CLI looks
+// for the answer only at the directory and its parents; GeminiTrust extends the trust of a
+// repository to its work trees.
 func GeminiTrust(ctx context.Context, dir string, getenv func(string) string) (Trust, error) {
 	home := getenv("GEMINI_CLI_HOME")
 	if home == "" {
@@ -70,12 +70,12 @@ func GeminiTrust(ctx context.Context, dir string, getenv func(string) string) (T
 		system = "/etc/gemini-cli/settings.json"
 	}
 	asks := true
-	for _, settings := range []string{filepath.Join(home, "settings.json"), system} { // the system's win
+	for _, settings := range []string{filepath.Join(home, "settings.json"), system} { // the system's settings win
 		var s struct {
 			Security struct{ FolderTrust struct{ Enabled *bool } }
 		}
 		if err := readJSONC(settings, &s); err != nil {
-			continue // the program says so itself, and goes on without it
+			continue // the program reports that itself, and ignores the file
 		}
 		if on := s.Security.FolderTrust.Enabled; on != nil {
 			asks = *on
@@ -86,7 +86,7 @@ func GeminiTrust(ctx context.Context, dir string, getenv func(string) string) (T
 		return t, nil
 	}
 	levels := map[string]string{}
-	if err := readJSONC(file, &levels); err != nil && !errors.Is(err, fs.ErrNotExist) { // it may be in the middle of writing it
+	if err := readJSONC(file, &levels); err != nil && !errors.Is(err, fs.ErrNotExist) { // the program may be writing it
 		return t, fmt.Errorf("read %s: %w", file, err)
 	}
 	said, err := json.Marshal(levels)
@@ -102,7 +102,7 @@ func GeminiTrust(ctx context.Context, dir string, getenv func(string) string) (T
 	return t, err
 }
 
-// geminiLevel is the answer of the longest rule that covers a directory.
+// geminiLevel returns the answer of the longest rule that covers a directory.
 func geminiLevel(levels map[string]string, dir string) (known, trusted bool) {
 	longest := -1
 	for rule, level := range levels {
@@ -119,8 +119,8 @@ func geminiLevel(levels map[string]string, dir string) (known, trusted bool) {
 	return known, trusted
 }
 
-// RepositoryOf is the work tree that a directory is in, and the directory of the
-// repository that this is a work tree of: none where there is no repository.
+// RepositoryOf returns the work tree that contains a directory, and the directory of the
+// repository to which the work tree belongs; none outside a repository.
 func RepositoryOf(ctx context.Context, dir string) []string {
 	out, err := exec.CommandContext(ctx, "git", "-C", dir, "rev-parse", "--path-format=absolute", "--show-toplevel", "--git-common-dir").Output()
 	top, common, ok := strings.Cut(strings.TrimSpace(string(out)), "\n")
@@ -130,7 +130,7 @@ func RepositoryOf(ctx context.Context, dir string) []string {
 	return []string{top, filepath.Dir(common)}
 }
 
-// RealPath is a path without links, as far as that can be said.
+// RealPath resolves the links of a path, if possible.
 func RealPath(p string) string {
 	if r, err := filepath.EvalSymlinks(p); err == nil {
 		return r

@@ -14,32 +14,31 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// What typing waits for on the screen, each time. lookAgain is how soon a pane is
-// looked at again whose change makes no output: a person who read back in it goes on.
+// How long typing waits for each change on the screen. lookAgain is the interval for looking at a
+// pane whose change makes no output, as when a person leaves the history.
 const (
 	typeArrive = 3 * time.Second
 	typeTaken  = 3 * time.Second
 	typePoll   = 50 * time.Millisecond
 	lookAgain  = 3 * time.Second
-	// escapeAlone is how long an Escape stands alone: what follows at once a program
-	// reads as one key sequence with it, and the Escape is lost.
+	// escapeAlone is how long nothing follows an Escape: a program reads what follows at once as
+	// one key sequence with it, and the Escape is lost.
 	escapeAlone = 250 * time.Millisecond
 )
 
-// Keyer is a Screen that can press a key that is no text.
+// Keyer is a Screen that can press a key without a character.
 type Keyer interface {
-	// Key presses one: "Escape".
+	// Key presses a key, for example "Escape".
 	Key(ctx context.Context, name string) error
 }
 
-// Scroller is a Screen that knows whether a person scrolls in it.
+// Scroller is a Screen that knows whether a person is scrolling in it.
 type Scroller interface {
 	Scrolling(ctx context.Context) (bool, error)
 }
 
-// typist types into an agent's input box, as the last way. It does so only where
-// the rules for its screens see it idle with an empty box: nothing is ever typed
-// over what a person began, into a dialog, or blindly.
+// typist types into an agent's input box, as a last resort. It types only if the screen patterns
+// show an idle agent with an empty box: never over what a person began, into a dialog, or blindly.
 type typist struct {
 	f      Facts
 	s      Screen
@@ -48,17 +47,17 @@ type typist struct {
 	mu      sync.Mutex
 	again   *time.Timer // nil: none is armed
 	over    bool
-	escaped time.Time // when Escape was pressed last
+	escaped time.Time // when Escape was last pressed
 	rings   sync.WaitGroup
-	// The question that a key was pressed for last, and when.
+	// The request for which a key was last pressed, and when.
 	pressedFor string
 	pressedAt  time.Time
 }
 
-// typing is the channel of agents that only a keyboard reaches.
+// typing is the channel of agents that can be reached only by keyboard.
 type typing struct {
 	typist
-	// What was sent and not seen to have been taken. Used by Deliver only.
+	// The text sent last, until the agent has visibly taken it. Used only by Deliver.
 	text string
 	ids  []string
 }
@@ -67,8 +66,8 @@ func openTyping(_ context.Context, f Facts, s Screen, r Report) (Channel, error)
 	return &typing{typist: typist{f: f, s: s, report: r}}, nil
 }
 
-// Deliver types all of it as one message. What was sent before and not seen to have
-// been taken comes first: it is never typed twice.
+// Deliver types all mail as one message. An earlier text that was not seen to be taken comes
+// first: it is never typed twice.
 func (t *typing) Deliver(ctx context.Context, mail []team.Mail) []team.Outcome {
 	out := make([]team.Outcome, len(mail))
 	if len(t.ids) > 0 {
@@ -85,7 +84,7 @@ func (t *typing) Deliver(ctx context.Context, mail []team.Mail) []team.Outcome {
 		t.later(lookAgain)
 		return out
 	}
-	// What stands there, or is on its way there, is sent first, as it was typed.
+	// A text in the box, or in flight to it, is sent first, as it was typed.
 	text, ids := "", []string(nil)
 	if f := t.flight(); slices.ContainsFunc(mail, func(m team.Mail) bool { return slices.Contains(f.IDs, m.ID) }) {
 		text, ids = f.Text, f.IDs
@@ -113,8 +112,8 @@ func (t *typing) Deliver(ctx context.Context, mail []team.Mail) []team.Outcome {
 	return out
 }
 
-// settle finds out about what was sent before: it has gone from the box, or it stands
-// there and gets another Enter.
+// settle finds out what became of the text sent before: it has left the box, or it is still there
+// and gets another Enter.
 func (t *typing) settle(ctx context.Context) team.Outcome {
 	seen, err := t.f.look.see(ctx)
 	if err == nil && (seen.Activity == team.Working || seen.HasInput && seen.Input == "") {
@@ -126,12 +125,12 @@ func (t *typing) settle(ctx context.Context) team.Outcome {
 	return team.Outcome{State: team.Held, Reason: "typed, and its Enter is not seen to have been taken"}
 }
 
-// Answer cannot be typed: nothing shows that the dialog is the one that asked.
+// Answer refuses: nothing shows which request the dialog on the screen belongs to.
 func (t *typist) Answer(context.Context, team.Reply) error {
 	return team.Errorf(team.CodeNotFound, "%s is answered at its own dialog", t.f.AgentID).WithHint("teamctl attach " + t.f.Name)
 }
 
-// SetMode changes nothing: what it was started with holds.
+// SetMode changes nothing: the mode of the start stays.
 func (t *typist) SetMode(mode team.Mode) string {
 	if adapter.SameMode(t.f.Link, t.f.Link.Mode, mode) {
 		return ""
@@ -139,7 +138,7 @@ func (t *typist) SetMode(mode team.Mode) string {
 	return adapter.AtItsNextStart
 }
 
-// Interrupt presses Escape, or Ctrl-C where that is the way.
+// Interrupt presses Escape if the program supports it, else Ctrl-C.
 func (t *typist) Interrupt(ctx context.Context) error {
 	if k, ok := t.s.(Keyer); ok && adapter.Escapes(t.f.Link.Agent) {
 		err := k.Key(ctx, "Escape")
@@ -151,7 +150,7 @@ func (t *typist) Interrupt(ctx context.Context) error {
 	return t.s.Interrupt(ctx)
 }
 
-// alone waits until nothing typed is taken for a part of the last Escape.
+// alone waits until typed text can no longer combine with the last Escape.
 func (t *typist) alone(ctx context.Context) bool {
 	t.mu.Lock()
 	left := escapeAlone - time.Since(t.escaped)
@@ -159,8 +158,7 @@ func (t *typist) alone(ctx context.Context) bool {
 	return left <= 0 || Pause(ctx, left)
 }
 
-// later has what is held tried once more after so long, where nothing that happens
-// would tell that it can be.
+// later schedules another attempt at held mail after d, if no event would trigger one.
 func (t *typist) later(d time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -180,7 +178,7 @@ func (t *typist) later(d time.Duration) {
 	})
 }
 
-// Close ends what was to be tried later.
+// Close stops the scheduled attempt.
 func (t *typist) Close() {
 	t.mu.Lock()
 	t.over = true
@@ -192,7 +190,7 @@ func (t *typist) Close() {
 	t.rings.Wait()
 }
 
-// blocked says why nothing can be typed now; "" that it can.
+// blocked returns why nothing can be typed now, "" if it can.
 func (t *typist) blocked(ctx context.Context) (why string, seen adapter.Seen) {
 	if sc, ok := t.s.(Scroller); ok {
 		if on, err := sc.Scrolling(ctx); err == nil && on {
@@ -203,8 +201,8 @@ func (t *typist) blocked(ctx context.Context) (why string, seen adapter.Seen) {
 	limited, seen, err := t.f.look.read(ctx)
 	switch {
 	case err == nil && limited.Activity == team.Limited && t.f.look.limits.tell(limited):
-		// The supervisor has not heard of it. What it knows of holds mail back until it is
-		// over, or a person goes on: then its words on the screen are in nobody's way.
+		// The supervisor has not been notified of this limit. A limit that it knows holds mail back
+		// until the limit ends or a person continues; then the text on the screen blocks nothing.
 		t.report(observation(limited))
 		t.later(lookAgain)
 		return "it has reached a usage limit", limited
@@ -222,9 +220,8 @@ func (t *typist) blocked(ctx context.Context) (why string, seen adapter.Seen) {
 	return "", seen
 }
 
-// send types a text and Enter. Injected: the box took it. Accepted: the agent works
-// on it. Held: nothing was sent, for the reason.
-// ids are of the mail that the text is, where it is any.
+// send types a text and Enter. Injected: the box accepted it. Accepted: the agent is working on
+// it. Held: nothing was sent, for the given reason. ids are those of the mail in the text, if any.
 func (t *typist) send(ctx context.Context, text string, ids ...string) team.Outcome {
 	if !t.alone(ctx) {
 		return team.Outcome{State: team.Held, Reason: "its turn was interrupted this moment"}
@@ -255,12 +252,12 @@ func (t *typist) send(ctx context.Context, text string, ids ...string) team.Outc
 	if !Pause(ctx, t.f.look.enter().Wait) {
 		return team.Outcome{State: team.Held, Reason: "typed, and not sent"}
 	}
-	// A person may have gone on typing behind it, or a dialog may have come up.
+	// A person may have typed after it, or a dialog may have opened.
 	if why, seen = t.blocked(ctx); why != "" || !t.ours(seen.Input, text) {
 		t.later(lookAgain)
 		return team.Outcome{State: team.Held, Reason: "typed, and not sent: " + cmp.Or(why, "somebody types there")}
 	}
-	t.inFlight(seen) // it has landed
+	t.inFlight(seen) // it has arrived
 	if err := t.s.TypeText(ctx, "", true); err != nil {
 		return team.Outcome{State: team.Held, Reason: "typed, and not sent: " + err.Error()}
 	}
@@ -277,14 +274,14 @@ func (t *typist) send(ctx context.Context, text string, ids ...string) team.Outc
 
 var pasted = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)^\[pasted (text|content|~?\d+ lines)`) })
 
-// ours reports whether the box holds what was typed, whole or as far as it shows;
-// many programs show a long paste as a mark. What was typed once more because a slow program
-// had not shown it yet is ours still: it would stand there for ever as somebody else's.
+// ours reports whether the box holds the typed text, whole or as far as it is shown; many programs
+// show a long paste as a placeholder. A text that was typed twice, because a slow program did not
+// show it in time, is still ours: otherwise it would stay there for ever as somebody else's.
 func (t *typist) ours(input, text string) bool {
 	if pasted().MatchString(input) {
 		return true
 	}
-	// A box breaks long words, too.
+	// A box breaks long words as well.
 	in, want := strings.Join(strings.Fields(input), ""), strings.Join(strings.Fields(text), "")
 	if in == "" || want == "" {
 		return false
@@ -293,7 +290,7 @@ func (t *typist) ours(input, text string) bool {
 	return again || len(in) >= 16 && strings.Contains(want, in) // a box of few lines shows the end
 }
 
-// until looks at the screen until ok, or for so long.
+// until looks at the screen until ok returns true, or until limit has passed.
 func (t *typist) until(ctx context.Context, limit time.Duration, ok func(adapter.Seen) bool) bool {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -311,7 +308,7 @@ func (t *typist) until(ctx context.Context, limit time.Duration, ok func(adapter
 	}
 }
 
-// Pause waits; false says that ctx has ended first.
+// Pause waits for d; it returns false if ctx ended first.
 func Pause(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -323,7 +320,7 @@ func Pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// enter is how a pasted text is sent.
+// enter returns how a pasted text is sent.
 func (l *looker) enter() adapter.Enter {
 	if l.rules == nil {
 		return adapter.Enter{}

@@ -6,9 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// unread is how many bytes wait in the terminal of a process for being read. It is not
-// known where the process has none, and while the terminal collects lines: what is no
-// line yet is not counted then.
+// unread returns the number of unread input bytes in the terminal of a process. It is unknown if
+// the process has no terminal, and in canonical mode, where an unfinished line is not counted.
 func unread(pid int) (n int, known bool) {
 	if pid <= 0 {
 		return 0, false

@@ -2,5 +2,5 @@
 
 package courier
 
-// unread is not known: no other process's terminal can be asked.
+// unread is unknown: another process's terminal cannot be asked.
 func unread(int) (n int, known bool) { return 0, false }

@@ -17,9 +17,9 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// versionWithin bounds what a program may take to print its version before it is started:
-// somebody waits for that, and one that loads an interpreter takes a second on a quiet
-// machine. One that takes longer is asked again while it runs.
+// versionWithin bounds how long a program may take to print its version before it is started,
+// which delays the start; a program that loads an interpreter takes a second on a quiet machine. A
+// program that takes longer is asked again while it runs.
 const versionWithin = 20 * time.Second
 
 type cachedVersion struct {
@@ -28,17 +28,17 @@ type cachedVersion struct {
 	Text    string `json:"text"`
 }
 
-// Version asks a program for its version, or a note of an earlier answer of the
-// same file: some take half a second to say it. env is the environment that it is
-// looked up and run in, within bounds the answer. The error is CodeNotFound when there is
-// no such program, and has team.ReasonVersionLate when there is no answer in time.
+// Version asks a program for its version, or reads the cached answer of the same file: some
+// programs take half a second to answer. The program is looked up and run in env; within bounds
+// its answer. CodeNotFound if there is no such program; the reason is team.ReasonVersionLate if it
+// does not answer in time.
 func Version(ctx context.Context, home team.Home, argv, env []string, within time.Duration) (string, error) {
 	path, err := LookPath(argv[0], env)
 	if err != nil {
 		return "", err
 	}
-	// The note is of the file that the name leads to, but it is run under its name:
-	// version managers are one program that many names lead to.
+	// The cache key is the file that the name leads to, but the program is run under its name:
+	// version managers are one program behind many names.
 	key := path
 	if real, err := filepath.EvalSymlinks(path); err == nil && real != path {
 		key = path + " -> " + real
@@ -50,7 +50,7 @@ func Version(ctx context.Context, home team.Home, argv, env []string, within tim
 	cache := filepath.Join(home.Dir, "versions.json")
 	known := map[string]cachedVersion{}
 	if data, err := regular.ReadFile(cache); err == nil {
-		_ = json.Unmarshal(data, &known) // a broken note is made anew
+		_ = json.Unmarshal(data, &known) // a broken cache is rebuilt
 	}
 	if c, ok := known[key]; ok && c.Size == info.Size() && c.ModTime == info.ModTime().UnixNano() {
 		return c.Text, nil
@@ -60,7 +60,7 @@ func Version(ctx context.Context, home team.Home, argv, env []string, within tim
 	cmd := exec.CommandContext(ctx, path, argv[1:]...) // the member's own agent
 	cmd.Env = env
 	cmd.WaitDelay = time.Second
-	// It may be a script whose child has our pipe: all of it ends with it.
+	// The program may be a script whose child holds the pipe: the whole group ends with it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	out, err := cmd.Output()
@@ -77,11 +77,11 @@ func Version(ctx context.Context, home team.Home, argv, env []string, within tim
 	if err != nil {
 		return text, fmt.Errorf("note the version: %w", err)
 	}
-	_ = atomicfile.Write(cache, data, 0o600, false) // only a note
+	_ = atomicfile.Write(cache, data, 0o600, false) // only a cache
 	return text, nil
 }
 
-// LookPath finds a program on the PATH of an environment. CodeNotFound.
+// LookPath finds a program on the PATH of an environment. CodeNotFound if there is none.
 func LookPath(program string, env []string) (string, error) {
 	if strings.ContainsRune(program, '/') {
 		if isProgram(program) {

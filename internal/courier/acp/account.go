@@ -10,29 +10,32 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// tellAgain is how long the supervisor has to write down what it was told.
+// tellAgain is how long the supervisor may take to record reported usage before it is reported
+// again.
 const tellAgain = 5 * time.Second
 
-// account is what the team says of usage and limits to an agent that takes its mail itself.
+// account gives agent.Talk access to the team's usage and limits, for an agent that fetches its
+// own mail.
 type account struct {
 	*Program
 	told time.Time
-	last team.Usage // that was told
+	last team.Usage // last reported
 }
 
-// Blocked is agent.Quota.
+// Blocked implements agent.Quota.
 func (q *account) Blocked(ctx context.Context, _ string) (why, err error) {
 	return quota.Blocked(ctx, q.Team.Ledger, q.Caller.Session)
 }
 
-// Reached is agent.Quota.
+// Reached implements agent.Quota.
 func (q *account) Reached(ctx context.Context, at time.Time, limit *team.LimitReached) error {
 	_, _, err := quota.Note(ctx, q.Team.Ledger, q.Member.Spec.Agent, q.Member.Name, at, limit.Until, []string{limit.Words})
 	return err
 }
 
-// Used is agent.Quota. The supervisor keeps the account of all members: it is told, and
-// the next one where it was killed before it had written.
+// Used implements agent.Quota. It reports to the supervisor, which records the usage of all
+// members, and reports again until the ledger has it: a supervisor may be killed before it has
+// written.
 func (q *account) Used(ctx context.Context, u team.Usage) (noted bool) {
 	gen := q.getenv(team.EnvGen)
 	now, err := quota.Read(ctx, q.Team.Ledger)
@@ -47,7 +50,7 @@ func (q *account) Used(ctx context.Context, u team.Usage) (noted bool) {
 	}
 	q.last, q.told = u, time.Now()
 	data, err := json.Marshal(team.Observation{At: time.Now(), Source: "the agent's own count", Conversation: gen, Usage: &u})
-	if err == nil { // nobody may be there
+	if err == nil { // the supervisor may be down
 		_ = bundle.Send(q.getenv(team.EnvNotify), bundle.Event{Agent: q.Member.Name, Generation: gen, Event: bundle.EventSeen, Data: data})
 	}
 	return false

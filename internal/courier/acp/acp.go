@@ -21,12 +21,12 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// In is what an agent that speaks the Agent Client Protocol is started with.
+// In holds what Start needs to start an agent that speaks the Agent Client Protocol.
 type In struct {
 	Argv []string
 	Env  []string // the whole environment
 	Dir  string
-	// Tools is the MCP server that the session gets.
+	// Tools is the MCP server that the session is given.
 	Tools ToolServer
 	Out   io.Writer // the conversation, for people
 	Err   io.Writer // the agent's own standard error
@@ -42,9 +42,8 @@ type ToolServer struct {
 	Env     map[string]string
 }
 
-// Agent is a running agent with one session. It takes one prompt at a time: with a
-// second one while the first runs, some agents cancel the first, some never answer
-// the second.
+// Agent is a running agent with one session. It takes one prompt at a time: on a second prompt
+// some agents cancel the first, and some never answer the second.
 type Agent struct {
 	in      In
 	cmd     *exec.Cmd
@@ -53,22 +52,22 @@ type Agent struct {
 	conn    *acp.ClientSideConnection
 	session acp.SessionId
 	exited  chan struct{}
-	err     error // of the process, once exited is closed
+	err     error // how the process exited, valid once exited is closed
 
-	modes []string // ids of the session's modes; none where it has no such
+	modes []string // ids of the session's modes; empty if it has none
 
 	mu     sync.Mutex
-	mode   string // id of the one that it is in
+	mode   string // id of the current mode
 	begun  func()
-	turn   context.Context // of the turn under way: what it asks for ends with it; nil without one
+	turn   context.Context // context of the current turn, which also bounds its requests; nil between turns
 	end    context.CancelFunc
 	inWord bool // Out is in the middle of a line
 	used   team.Usage
 }
 
-// Start starts the agent in a process group of its own, so that an interrupt of
-// the terminal reaches only us, and opens a session. Its errors carry the reason
-// acp: what was started is ended again.
+// Start starts the agent in a process group of its own, so that an interrupt of the terminal
+// reaches only this process, and opens a session. Its errors have the reason acp; a failed Start
+// leaves no process behind.
 func Start(ctx context.Context, in In) (*Agent, error) {
 	if in.Out == nil {
 		in.Out = io.Discard
@@ -93,11 +92,12 @@ func Start(ctx context.Context, in In) (*Agent, error) {
 		return nil, acpError("start "+in.Argv[0], err)
 	}
 	a := &Agent{in: in, cmd: cmd, stdin: stdin, stdout: stdout, exited: make(chan struct{})}
-	go func() { // ends with the process; Close waits for it
+	go func() { // exits with the process; Close waits for it
 		defer close(a.exited)
 		a.err = cmd.Wait()
 	}()
-	// The connection reads from its first moment, and says to its logger when that ends.
+	// The connection reads as soon as it exists and logs its end, so reading waits until the logger
+	// is set.
 	first := make(chan struct{})
 	a.conn = acp.NewClientSideConnection(acpClient{a}, stdin, gated{stdout, first})
 	a.conn.SetLogger(slog.New(slog.DiscardHandler))
@@ -109,7 +109,7 @@ func Start(ctx context.Context, in In) (*Agent, error) {
 	return a, nil
 }
 
-// gated reads nothing before open is closed.
+// gated blocks reads until open is closed.
 type gated struct {
 	io.Reader
 	open <-chan struct{}
@@ -169,13 +169,13 @@ func (a *Agent) nowMode() string {
 	return a.mode
 }
 
-// SetMode puts the session into the nearest of its modes, also in the middle of a turn;
-// has is false where it has none of that kind.
+// SetMode sets the session's closest mode, also during a turn; has is false if the session has no
+// suitable mode.
 func (a *Agent) SetMode(ctx context.Context, mode team.Mode) (has bool, err error) {
 	want := adapter.ACPModes(mode)
 	is := a.nowMode()
 	if slices.Contains(want, is) && !slices.Contains(a.modes, want[0]) {
-		return true, nil // near enough, and there is no better one
+		return true, nil // the best mode that the session has
 	}
 	for _, id := range want {
 		if !slices.Contains(a.modes, id) {
@@ -193,9 +193,9 @@ func (a *Agent) SetMode(ctx context.Context, mode team.Mode) (has bool, err erro
 	return false, nil
 }
 
-// Prompt gives the agent a text and returns when its turn is over, with the reason.
-// begun is called once, when the first sign comes that the agent has it. A call
-// while another runs is CodeConflict; a *team.LimitReached is a usage limit.
+// Prompt sends a text to the agent and returns the stop reason when the turn is over. It calls
+// begun once, at the first sign that the agent has the text. A call during another one fails with
+// CodeConflict; a *team.LimitReached is a usage limit.
 func (a *Agent) Prompt(ctx context.Context, text string, begun func()) (string, error) {
 	a.mu.Lock()
 	if a.begun != nil {
@@ -230,9 +230,8 @@ func (a *Agent) Prompt(ctx context.Context, text string, begun func()) (string, 
 	return string(out.StopReason), nil
 }
 
-// Cancel asks the agent to end its turn. What the turn waits for permission for is
-// cancelled too, as the protocol has it: the agent may wait for that answer before it
-// ends.
+// Cancel asks the agent to end its turn. It also cancels the turn's pending permission requests,
+// as the protocol requires: the agent may wait for those answers before it ends the turn.
 func (a *Agent) Cancel(ctx context.Context) error {
 	if err := a.conn.Cancel(ctx, acp.CancelNotification{SessionId: a.session}); err != nil {
 		return fmt.Errorf("cancel the turn: %w", err)
@@ -245,11 +244,11 @@ func (a *Agent) Cancel(ctx context.Context) error {
 	return nil
 }
 
-// Done is closed when the agent has ended.
+// Done is closed when the agent has exited.
 func (a *Agent) Done() <-chan struct{} { return a.exited }
 
-// Close ends the agent: its input is closed, and what is left of its process group
-// is terminated and then killed. The error is how it ended when it did so by itself.
+// Close ends the agent: it closes its input, then terminates and kills what is left of its process
+// group. The error is the agent's exit error if it exited by itself.
 func (a *Agent) Close() error {
 	var own error
 	select {
@@ -274,7 +273,7 @@ func (a *Agent) Close() error {
 	return own
 }
 
-// newline ends a line of Out that is begun; mu is held.
+// newline ends an unfinished line of Out; mu is held.
 func (a *Agent) newline() {
 	if a.inWord {
 		fmt.Fprintln(a.in.Out)
@@ -282,8 +281,8 @@ func (a *Agent) newline() {
 	}
 }
 
-// acpClient is what the agent asks of us. Files and terminals it uses by itself:
-// it runs where we run.
+// acpClient handles the agent's requests. The agent accesses files and terminals directly, since
+// it runs on the same machine.
 type acpClient struct{ *Agent }
 
 var _ acp.Client = acpClient{}
@@ -306,8 +305,8 @@ func (c acpClient) SessionUpdate(_ context.Context, n acp.SessionNotification) e
 		fmt.Fprintf(c.in.Out, "* %s\n", u.ToolCall.Title)
 	}
 	c.mu.Unlock()
-	// Lists of commands show nothing. Words of the user are the prompt's: no session is loaded,
-	// so none are replayed.
+	// Lists of commands are no sign. Neither are the user's own messages, which repeat the prompt:
+	// no session is loaded, so nothing is replayed.
 	if begun != nil && (u.UserMessageChunk != nil || u.AgentMessageChunk != nil || u.AgentThoughtChunk != nil || u.ToolCall != nil || u.Plan != nil) {
 		begun()
 	}
@@ -342,14 +341,14 @@ func (c acpClient) RequestPermission(ctx context.Context, r acp.RequestPermissio
 	if c.in.Permit != nil {
 		var err error
 		if reply, err = c.in.Permit(ctx, ask); err != nil {
-			return acp.RequestPermissionResponse{Outcome: acp.NewRequestPermissionOutcomeCancelled()}, nil // unanswered is cancelled
+			return acp.RequestPermissionResponse{Outcome: acp.NewRequestPermissionOutcomeCancelled()}, nil // an unanswered request counts as cancelled
 		}
 	}
 	want := []acp.PermissionOptionKind{acp.PermissionOptionKindRejectOnce, acp.PermissionOptionKindRejectAlways}
 	if reply.Allow {
-		want = []acp.PermissionOptionKind{acp.PermissionOptionKindAllowOnce} // never for always
+		want = []acp.PermissionOptionKind{acp.PermissionOptionKindAllowOnce} // never AllowAlways
 	}
-	if reply.Allow && reply.Mode != "" { // a plan: the options are the modes to go on in
+	if reply.Allow && reply.Mode != "" { // a plan: its options are the modes to continue in
 		for _, id := range adapter.ACPModes(reply.Mode) {
 			for _, o := range r.Options {
 				if string(o.OptionId) == id && (o.Kind == acp.PermissionOptionKindAllowOnce || o.Kind == acp.PermissionOptionKindAllowAlways) {
@@ -368,14 +367,14 @@ func (c acpClient) RequestPermission(ctx context.Context, r acp.RequestPermissio
 	return acp.RequestPermissionResponse{Outcome: acp.NewRequestPermissionOutcomeCancelled()}, nil
 }
 
-// planOf makes the question of an agent that wants to leave its plan mode one for its
-// plan, where it says what that is.
+// planOf turns a request to leave plan mode into a request for approval of the plan, if the agent
+// includes the plan's text.
 func planOf(ask *team.Ask, call acp.ToolCallUpdate) {
 	var in struct {
 		Plan         string `json:"plan"`
 		PlanFilePath string `json:"planFilePath"`
 	}
-	_ = json.Unmarshal(ask.Input, &in) // without one the content may say it
+	_ = json.Unmarshal(ask.Input, &in) // otherwise the content may have the plan
 	for _, c := range call.Content {
 		if in.Plan == "" && c.Content != nil && c.Content.Content.Text != nil {
 			in.Plan = c.Content.Content.Text.Text

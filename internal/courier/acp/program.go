@@ -16,20 +16,20 @@ import (
 	"github.com/teamctl/teamctl/tool"
 )
 
-// Program is the process of a member whose agent speaks the protocol.
+// Program is the process of a member whose agent speaks the Agent Client Protocol.
 type Program struct {
 	Team   *tool.Team
 	Caller tool.Caller
 	Member ledger.Member
 	Env    agent.Env
-	Exe    string    // the program whose command mcp serves the team's tools to the agent
+	Exe    string    // path of teamctl, whose command mcp serves the team's tools to the agent
 	Err    io.Writer // standard error of the agent
-	// Printable shows foreign text without what a terminal would obey or hide.
+	// Printable escapes foreign text so that a terminal shows all of it and obeys none of it.
 	Printable func(string) string
 }
 
-// Run starts the agent and gives it its mail until it, or the team, is done. A value from
-// in.Interrupt ends the turn under way.
+// Run starts the agent and delivers its mail until the agent or the team ends. A value from
+// in.Interrupt ends the current turn.
 func (p *Program) Run(ctx context.Context, id agent.Identity, in agent.TalkIn, argv []string) error {
 	tools := ToolServer{Name: "teamctl", Command: p.Exe, Args: []string{"mcp"}, Env: map[string]string{}}
 	for _, kv := range p.Env.Environ {
@@ -49,7 +49,7 @@ func (p *Program) Run(ctx context.Context, id agent.Identity, in agent.TalkIn, a
 	return err
 }
 
-// permit takes the agent's question to the team's queue and waits for the answer.
+// permit forwards the agent's request to the team's queue and waits for the answer.
 func (p *Program) permit(ctx context.Context, ask team.Ask) (team.Reply, error) {
 	r := team.Reply{ID: ask.ID, For: ask.For}
 	m, err := p.Team.Ledger.MemberBySession(ctx, p.Caller.Session)
@@ -71,14 +71,14 @@ func (p *Program) permit(ctx context.Context, ask team.Ask) (team.Reply, error) 
 		if err != nil {
 			return r, err
 		}
-		if len(with.Input) > 0 { // the protocol has no place for it
+		if len(with.Input) > 0 { // the protocol has no field for it
 			r.Feedback = supervisor.OtherInput(with.Input)
 			return r, nil
 		}
 		r.Allow, r.Mode = true, with.Mode
 	case team.IsCode(err, team.CodeDenied):
 		r.Feedback = err.Error()
-	case ctx.Err() != nil: // its turn was ended
+	case ctx.Err() != nil: // the turn was ended
 		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), withdrawWithin)
 		defer cancel()
 		return r, errors.Join(err, p.Team.Ledger.Withdraw(after, asked.ID, asked.Name, "its turn is over"))
@@ -88,10 +88,10 @@ func (p *Program) permit(ctx context.Context, ask team.Ask) (team.Reply, error) 
 	return r, nil
 }
 
-// withdrawWithin bounds the withdrawal of a question after the turn that asked it.
+// withdrawWithin bounds withdrawing a request after its turn has ended.
 const withdrawWithin = 2 * time.Second
 
-// request puts one question into the queue; a plan that is ready is one of its own kind.
+// request adds one request to the queue; a finished plan is a request for plan approval.
 func (p *Program) request(ctx context.Context, ask team.Ask) (ledger.Approval, error) {
 	if ask.For == team.WaitPlan {
 		_, _ = fmt.Fprintf(p.Env.Out, "%s: waits for approval of its plan\n", p.Member.AgentID)
@@ -108,7 +108,7 @@ func (p *Program) request(ctx context.Context, ask team.Ask) (ledger.Approval, e
 	return p.Team.AskPermission(ctx, p.Caller, in)
 }
 
-// getenv is a variable of the member's environment.
+// getenv returns a variable of the member's environment.
 func (p *Program) getenv(name string) string {
 	for i := len(p.Env.Environ) - 1; i >= 0; i-- {
 		if k, v, _ := strings.Cut(p.Env.Environ[i], "="); k == name {

@@ -13,19 +13,19 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// tooMany is the code with which Gemini CLI refuses a prompt at a limit, after HTTP.
+// tooMany is the error code, taken from HTTP, with which Gemini CLI refuses a prompt at a limit.
 const tooMany = 429
 
-// Usage is what the conversation has used so far, where the agent says it.
+// Usage returns the usage of the conversation so far, if the agent reports it.
 func (a *Agent) Usage() team.Usage {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.used
 }
 
-// count adds what a turn has used. The protocol calls the numbers those of the turn in
-// one place and of the session in another; the agents that were seen count by the turn
-// (OpenCode; Gemini CLI in its own _meta.quota).
+// count adds the usage of a turn. The protocol calls the numbers those of the turn in one place
+// and those of the session in another; the known agents count by the turn (OpenCode; Gemini CLI in
+// its own _meta.quota).
 func (a *Agent) count(out acp.PromptResponse) {
 	var in, answer, cached int
 	if u := out.Usage; u != nil {
@@ -53,7 +53,7 @@ func (a *Agent) count(out acp.PromptResponse) {
 	a.used.CachedTokens += int64(cached)
 }
 
-// costs takes what the session has cost so far; mu is held.
+// costs records the cost of the session; mu is held.
 func (a *Agent) costs(c *acp.Cost) {
 	if c != nil && strings.EqualFold(c.Currency, "USD") {
 		a.used.CostUSD = c.Amount
@@ -67,8 +67,8 @@ func value(n *int) int {
 	return *n
 }
 
-// limitOf is the usage limit for which an agent has refused a prompt; nil where its
-// error is another one. When it ends its words say, or fields of its data.
+// limitOf returns the usage limit for which an agent refused a prompt, nil for any other error.
+// Its end comes from the error's words or from fields of its data.
 func limitOf(err error, now time.Time) *team.LimitReached {
 	var refused *acp.RequestError
 	if !errors.As(err, &refused) {
@@ -87,7 +87,7 @@ func limitOf(err error, now time.Time) *team.LimitReached {
 	return &team.LimitReached{Until: until, Words: strings.Join(d.words, " / ")}
 }
 
-// limitData is what the data of an error says.
+// limitData holds what the data of an error says about a limit.
 type limitData struct {
 	words []string
 	until time.Time
@@ -122,9 +122,9 @@ func (d *limitData) read(key string, v any, now time.Time) {
 	}
 }
 
-// ends takes a number: a span in seconds, or a moment in seconds or milliseconds of Unix.
+// ends interprets a number as a duration in seconds, or as a Unix time in seconds or milliseconds.
 func (d *limitData) ends(key string, n float64, now time.Time) {
-	const milliseconds = 1e11 // seconds have reached it in the year 5138
+	const milliseconds = 1e11 // a time in seconds reaches this in the year 5138
 	switch {
 	case n <= 0:
 	case key == "retryafter", key == "retryafterseconds", key == "retrydelay":

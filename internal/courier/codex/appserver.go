@@ -15,62 +15,61 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// appServer is the channel to a Codex whose app-server listens on a socket of the
-// agent's own, with its TUI attached.
+// appServer is the channel to a Codex whose app-server listens on a socket of its own, with its
+// TUI attached.
 //
-// A message is a turn/start with the message's id as clientUserMessageId. An idle
-// thread begins a turn; a busy one takes it at the next tool boundary, and the
-// server decides which, so there is no race. The id comes back as the item's
-// clientId at the moment when the conversation has it: that is the receipt, and it
-// stays in the thread for whoever asks later.
+// A message is a turn/start with the message's id as clientUserMessageId. An idle thread begins a
+// turn; a busy one takes the message at the next tool boundary. The server decides which, so there
+// is no race. The id returns as the item's clientId once the conversation has the message: that is
+// the receipt, and it stays in the thread, where it can be read later.
 //
-// Notifications of a thread go to its subscribers, and a thread without a turn
-// cannot be subscribed to. Its status goes to everybody: when it becomes active,
-// the channel subscribes and reads up what it missed. A request for approval that
-// is open is sent again to every new subscriber.
+// Notifications of a thread go to its subscribers, and a thread without a turn cannot be
+// subscribed to. Status changes go to all clients: when the thread becomes active, the channel
+// subscribes and reads what it missed. The server sends open approval requests again to each new
+// subscriber.
 type appServer struct {
 	f      courier.Facts
 	report courier.Report
 	cancel context.CancelFunc
 	done   sync.WaitGroup
-	given  *courier.Journal // used by Deliver only
+	given  *courier.Journal // used only by Deliver
 
-	// order is held from a look at what the thread does until that is reported. It is taken
-	// before mu, and not by what the supervisor's loop calls.
+	// order is held from reading the status of the thread until that is reported. It is locked
+	// before mu, and never by methods that the supervisor's loop calls.
 	order sync.Mutex
 
 	mu     sync.Mutex
 	conn   *rpc
 	thread string
 	joined bool   // subscribed to thread
-	turn   string // under way, "" none or not known
+	turn   string // id of the current turn, "" if none or unknown
 	status threadStatus
-	seen   map[string]string        // mail id -> the evidence that the thread has it
+	seen   map[string]string        // message id -> evidence that the thread has it
 	asks   map[string]serverRequest // by id of the Ask
-	tried  map[string]bool          // mail given on this connection
-	mode   team.Mode                // that it is to work in
-	moved  bool                     // it is said with every turn: the thread has, or had, another
-	told   team.Mode                // that a turn was last begun with
-	rests  int                      // how often the server has said that the thread is at rest
-	heard  int                      // how often it has said what the thread does
-	began  map[string]int           // rests when a turn was accepted with a mail on this connection
-	// What turns have taken and the thread is not seen to have, and the turn that was broken
-	// off last.
+	tried  map[string]bool          // messages sent on this connection
+	mode   team.Mode                // mode to work in
+	moved  bool                     // send the mode with every turn: the thread has or had another one
+	told   team.Mode                // mode sent with the last turn
+	rests  int                      // number of reports that the thread is at rest
+	heard  int                      // number of status reports
+	began  map[string]int           // message id -> rests when a turn accepted it on this connection
+	// steered holds the texts that turns have accepted and the thread does not show yet; brokenOff
+	// is the turn that was broken off last.
 	steered   []steered
 	brokenOff string
-	commands  map[string]string // commands that run: item -> its turn
-	limit     *team.Observation // the usage limit that ended the last turn
-	broken    bool              // an error ended the last turn, and was told
-	unsaid    bool              // the thread is at rest by an error that was not told yet
-	reset     time.Time         // of a window that is used up
+	commands  map[string]string // running commands: item -> its turn
+	limit     *team.Observation // usage limit that ended the last turn
+	broken    bool              // an error ended the last turn and was reported
+	unsaid    bool              // an error ended the last turn and was not reported yet
+	reset     time.Time         // when the used-up window ends
 	poke      chan struct{}     // capacity 1: look at the thread again
 }
 
 type serverRequest struct {
 	id     json.RawMessage
 	method string
-	grant  json.RawMessage // what askGrant wants
-	form   bool            // of askForm: a person is to fill it in
+	grant  json.RawMessage // permissions that askGrant requests
+	form   bool            // askForm: a form to be filled in by a person
 }
 
 type threadStatus struct {
@@ -78,10 +77,10 @@ type threadStatus struct {
 	ActiveFlags []string `json:"activeFlags"`
 }
 
-// atRest: no turn is under way. systemError is what an error of the model has ended.
+// atRest reports whether no turn is running. An error of the model leaves systemError.
 func (s threadStatus) atRest() bool { return s.Type == "idle" || s.Type == "systemError" }
 
-// thread is what the server tells of one.
+// thread is a thread as the server describes it.
 type thread struct {
 	ID           string       `json:"id"`
 	Ephemeral    bool         `json:"ephemeral"`
@@ -96,11 +95,11 @@ const (
 	askCommand = "item/commandExecution/requestApproval"
 	askChange  = "item/fileChange/requestApproval"
 	askInput   = "item/tool/requestUserInput"
-	askForm    = "mcpServer/elicitation/request"    // a tool of somebody's MCP server, or a form of its
-	askGrant   = "item/permissions/requestApproval" // more rights for this turn
+	askForm    = "mcpServer/elicitation/request"    // a tool of another MCP server, or a form of such a server
+	askGrant   = "item/permissions/requestApproval" // additional permissions for this turn
 )
 
-// Open is the Opener of adapter.WayAppServer.
+// Open is the courier.Opener of adapter.WayAppServer.
 func Open(_ context.Context, f courier.Facts, _ courier.Screen, r courier.Report) (courier.Channel, error) {
 	if f.Link.Socket == "" {
 		return nil, team.Errorf(team.CodeInternal, "open a channel to %s: its link has no socket", f.AgentID)
@@ -120,14 +119,14 @@ func Open(_ context.Context, f courier.Facts, _ courier.Screen, r courier.Report
 	return a, nil
 }
 
-// Close is Channel's.
+// Close implements courier.Channel.
 func (a *appServer) Close() {
 	a.cancel()
 	a.done.Wait()
 	a.given.Close()
 }
 
-// session is one connection.
+// session serves one connection.
 func (a *appServer) session(ctx context.Context) (up bool) {
 	conn, err := a.connect(ctx)
 	if err != nil {
@@ -167,10 +166,10 @@ func (a *appServer) session(ctx context.Context) (up bool) {
 	a.mu.Lock()
 	a.conn, a.joined, a.turn, a.status = nil, false, "", threadStatus{}
 	a.broken, a.unsaid = false, false
-	for i := range a.steered { // what becomes of their turns is told to nobody
+	for i := range a.steered { // the end of their turns was not observed
 		a.steered[i].lost = true
 	}
-	clear(a.asks) // open ones are sent again
+	clear(a.asks) // open requests are sent again
 	clear(a.commands)
 	a.mu.Unlock()
 	if ctx.Err() == nil {
@@ -198,7 +197,7 @@ func (a *appServer) wake() {
 	}
 }
 
-// see reports, with what every observation of this channel has.
+// see reports an observation with the tier and time of this channel.
 func (a *appServer) see(o team.Observation) {
 	o.Tier = team.TierChannel
 	if o.At.IsZero() {
@@ -207,7 +206,7 @@ func (a *appServer) see(o team.Observation) {
 	a.report(o)
 }
 
-// look finds the thread, subscribes to it and reads up what was missed.
+// look finds the thread, subscribes to it and reads what was missed.
 func (a *appServer) look(ctx context.Context, conn *rpc) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -217,7 +216,7 @@ func (a *appServer) look(ctx context.Context, conn *rpc) {
 	if id == "" {
 		t, err := a.find(ctx, conn)
 		if err != nil || t.ID == "" {
-			return // thread/started will tell
+			return // thread/started follows
 		}
 		a.adopt(t)
 		id = t.ID
@@ -226,13 +225,13 @@ func (a *appServer) look(ctx context.Context, conn *rpc) {
 		heard := a.hearings()
 		out, err := a.resume(ctx, conn, id)
 		no := (*rpcError)(nil)
-		// What is left unsaid by now has a turn, which can be asked for any moment.
+		// A thread with an unreported error has a turn, so it can be subscribed to soon.
 		for tries := 0; unsaid && tries < wordsTries && errors.As(err, &no) && courier.Pause(ctx, wordsPoll); tries++ {
 			heard = a.hearings()
 			out, err = a.resume(ctx, conn, id)
 		}
 		if errors.As(err, &no) {
-			// It has no turn yet: its first one will wake us.
+			// It has no turn yet: the first turn wakes this loop.
 			if unsaid {
 				a.unnamed()
 			}
@@ -245,10 +244,10 @@ func (a *appServer) look(ctx context.Context, conn *rpc) {
 		a.mu.Lock()
 		a.joined = true
 		a.mu.Unlock()
-		// What was told meanwhile, to everybody, may be newer than the answer.
+		// A status change received since then may be newer than the answer.
 		if status := a.unlessHeard(heard, out.Status); status.Type != "active" {
 			a.lastTurn(ctx, conn, id)
-			// The status comes before the words.
+			// The status arrives before the error's text.
 			for tries := 0; a.owesWords() && tries < wordsTries && courier.Pause(ctx, wordsPoll); tries++ {
 				a.lastTurn(ctx, conn, id)
 			}
@@ -268,16 +267,16 @@ func (a *appServer) look(ctx context.Context, conn *rpc) {
 	a.prompt(ctx, conn)
 }
 
-// resume subscribes to a thread and returns it. One without a turn is refused.
+// resume subscribes to a thread and returns it. The server refuses a thread without a turn.
 func (a *appServer) resume(ctx context.Context, conn *rpc, id string) (thread, error) {
 	var out struct{ Thread thread }
 	err := conn.call(ctx, "thread/resume", map[string]any{"threadId": id, "excludeTurns": true}, &out)
 	return out.Thread, err
 }
 
-// find is the agent's thread among those that are loaded: the one that the link
-// names, else the newest that a person or the launch began in its directory. The
-// server makes threads of its own beside it, for titles.
+// find returns the agent's thread among the loaded ones: the one that the link names, else the
+// newest one that a person or the launch began in the agent's directory. The server also creates
+// threads of its own, for titles.
 func (a *appServer) find(ctx context.Context, conn *rpc) (thread, error) {
 	var loaded struct{ Data []string }
 	if err := conn.call(ctx, "thread/loaded/list", struct{}{}, &loaded); err != nil {
@@ -287,7 +286,7 @@ func (a *appServer) find(ctx context.Context, conn *rpc) (thread, error) {
 	for _, id := range loaded.Data {
 		var out struct{ Thread thread }
 		if err := conn.call(ctx, "thread/read", map[string]string{"threadId": id}, &out); err != nil {
-			continue // gone meanwhile
+			continue // unloaded meanwhile
 		}
 		t := out.Thread
 		if t.ID == a.f.Link.Conversation {
@@ -304,7 +303,7 @@ func (a *appServer) own(t thread) bool {
 	return !t.Ephemeral && t.ThreadSource == "user" && t.Cwd == a.f.Dir
 }
 
-// adopt takes a thread as the agent's conversation.
+// adopt makes a thread the agent's conversation.
 func (a *appServer) adopt(t thread) {
 	a.order.Lock()
 	defer a.order.Unlock()
@@ -321,7 +320,7 @@ func (a *appServer) adopt(t thread) {
 	}
 }
 
-// read takes the receipts that the thread itself holds.
+// read takes receipts from the items of the thread.
 func (a *appServer) read(ctx context.Context, conn *rpc, id string) error {
 	var cursor any
 	for {
@@ -346,10 +345,10 @@ func (a *appServer) read(ctx context.Context, conn *rpc, id string) error {
 	}
 }
 
-// promptID names the first message of a generation among the messages of a thread.
+// promptID is the id of a generation's first message in the thread.
 func (a *appServer) promptID() string { return "prompt-" + a.f.Generation }
 
-// prompt gives the first message, where it is the channel's to give.
+// prompt sends the first message if the link leaves that to the channel.
 func (a *appServer) prompt(ctx context.Context, conn *rpc) {
 	if a.f.Link.Prompt == "" {
 		return
@@ -367,7 +366,7 @@ func (a *appServer) prompt(ctx context.Context, conn *rpc) {
 	}
 }
 
-// start gives one text to a thread.
+// start sends one text to a thread.
 func (a *appServer) start(ctx context.Context, conn *rpc, thread, id, text string) error {
 	var out struct{ Turn struct{ ID string } }
 	in := map[string]any{
@@ -402,7 +401,7 @@ func (a *appServer) start(ctx context.Context, conn *rpc, thread, id, text strin
 	return nil
 }
 
-// Deliver is Channel's.
+// Deliver implements courier.Channel.
 func (a *appServer) Deliver(ctx context.Context, mail []team.Mail) []team.Outcome {
 	a.mu.Lock()
 	conn, id := a.conn, a.thread
@@ -417,7 +416,7 @@ func (a *appServer) Deliver(ctx context.Context, mail []team.Mail) []team.Outcom
 	return out
 }
 
-// Settles is true: the thread tells what it has.
+// Settles returns true: the thread shows which messages it has.
 func (a *appServer) Settles() bool { return true }
 
 func (a *appServer) deliver(ctx context.Context, conn *rpc, id string, m team.Mail) team.Outcome {
@@ -437,7 +436,7 @@ func (a *appServer) deliver(ctx context.Context, conn *rpc, id string, m team.Ma
 		o.State, o.Evidence = team.Accepted, evidence
 		return o
 	case tried && !m.Again:
-		return o // given on this connection; its receipt is on the way
+		return o // sent on this connection; the receipt follows
 	case again:
 		if reason := a.ambiguous(ctx, conn, id, m.ID); reason != "" {
 			o.State, o.Reason = team.Held, reason
@@ -461,15 +460,15 @@ func (a *appServer) deliver(ctx context.Context, conn *rpc, id string, m team.Ma
 		a.mu.Unlock()
 		o.State, o.Reason = team.Held, no.Error()
 	} else if err != nil {
-		o.Reason = err.Error() // it may have it
+		o.Reason = err.Error() // the thread may have it
 	}
 	return o
 }
 
-// ambiguous says why it cannot be shown yet whether the thread has what was handed
-// over earlier: a busy one may hold it back until its next tool boundary. The answer
-// that a turn has begun may overtake the word that the thread is busy, so an idle that
-// was told before the answer says nothing of that turn.
+// ambiguous returns why it cannot be determined yet whether the thread has an earlier delivery, ""
+// if it can: a busy thread may hold a message back until its next tool boundary. The answer to
+// turn/start may overtake the report that the thread is busy, so an idle report from before the
+// answer says nothing about that turn.
 func (a *appServer) ambiguous(ctx context.Context, conn *rpc, id, mail string) string {
 	a.mu.Lock()
 	began, here := a.began[mail]
@@ -484,7 +483,7 @@ func (a *appServer) ambiguous(ctx context.Context, conn *rpc, id, mail string) s
 	}
 	err := a.read(ctx, conn, id)
 	if no := (*rpcError)(nil); errors.As(err, &no) {
-		return "" // no turn, so no message
+		return "" // a thread without a turn has no message
 	}
 	if err != nil {
 		return fmt.Sprintf("the thread cannot be read: %v", err)
@@ -492,7 +491,7 @@ func (a *appServer) ambiguous(ctx context.Context, conn *rpc, id, mail string) s
 	return ""
 }
 
-// Interrupt is Channel's.
+// Interrupt implements courier.Channel.
 func (a *appServer) Interrupt(ctx context.Context) error {
 	a.mu.Lock()
 	conn, id, turn := a.conn, a.thread, a.turn
@@ -506,7 +505,7 @@ func (a *appServer) Interrupt(ctx context.Context) error {
 			return fmt.Errorf("interrupt %s: %w", a.f.AgentID, err)
 		}
 		if len(out.Data) == 0 || out.Data[0].Status != "inProgress" {
-			return nil // nothing is under way
+			return nil // no turn is running
 		}
 		turn = out.Data[0].ID
 	}
@@ -524,8 +523,8 @@ func (a *appServer) Interrupt(ctx context.Context) error {
 	return nil
 }
 
-// SetMode is Channel's: the mode goes with each turn from the next one on, also where it
-// is the one of the start again.
+// SetMode implements courier.Channel: from the next turn on, each turn carries the mode, also
+// after a return to the mode of the start.
 func (a *appServer) SetMode(mode team.Mode) string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -539,7 +538,7 @@ func (a *appServer) SetMode(mode team.Mode) string {
 	return adapter.WithItsNextMessage
 }
 
-// Answer is Channel's.
+// Answer implements courier.Channel.
 func (a *appServer) Answer(ctx context.Context, r team.Reply) error {
 	a.mu.Lock()
 	conn := a.conn
@@ -562,7 +561,7 @@ func (a *appServer) Answer(ctx context.Context, r team.Reply) error {
 	case askForm:
 		action := "decline"
 		if r.Allow {
-			action = "accept" // once: nothing is said of keeping it
+			action = "accept" // once only
 		}
 		answer := map[string]any{"action": action}
 		if r.Allow && req.form && len(r.Input) > 0 {
@@ -585,7 +584,7 @@ func (a *appServer) Answer(ctx context.Context, r team.Reply) error {
 	if err := conn.send(ctx, map[string]any{"id": req.id, "result": result}); err != nil {
 		return fmt.Errorf("answer %s: %w", a.f.AgentID, err)
 	}
-	if !r.Allow && r.Feedback != "" { // the protocol has no place for words
+	if !r.Allow && r.Feedback != "" { // the protocol has no field for feedback
 		a.mu.Lock()
 		id := a.thread
 		a.mu.Unlock()

@@ -6,12 +6,11 @@ import (
 	"maps"
 )
 
-// A turn of Codex that is interrupted leaves the command that it runs in a terminal of the
-// app-server, as it leaves those that earlier turns have put into the background. Which
-// turn has begun a command only its notification tells: of what began before this
-// connection nothing is known, and nothing of it is ended.
+// An interrupted turn of Codex leaves its running command in a terminal of the app-server, beside
+// those that earlier turns put into the background. Only the notification of a command's start
+// names its turn, so commands started before this connection are unknown and are left alone.
 
-// runs notes the commands of turns.
+// runs records the commands of turns.
 func (a *appServer) runs(turn string, i userMessage, ended bool) {
 	if i.Type != "commandExecution" {
 		return
@@ -25,7 +24,7 @@ func (a *appServer) runs(turn string, i userMessage, ended bool) {
 	}
 }
 
-// endCommands ends what a turn that was interrupted still runs.
+// endCommands ends the running commands of an interrupted turn.
 func (a *appServer) endCommands(ctx context.Context, conn *rpc, thread, turn string) error {
 	a.mu.Lock()
 	mine := maps.Clone(a.commands)

@@ -9,7 +9,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// take is called for every notification and request, in order.
+// take handles notifications and requests, in order.
 func (a *appServer) take(m rpcMessage) {
 	var p struct {
 		ThreadID   string          `json:"threadId"`
@@ -24,7 +24,7 @@ func (a *appServer) take(m rpcMessage) {
 		Message     string          `json:"message"`
 		Permissions json.RawMessage `json:"permissions"`
 		Meta        struct {
-			Kind string `json:"codex_approval_kind"` // set where it asks for a tool call
+			Kind string `json:"codex_approval_kind"` // set for a request about a tool call
 		} `json:"_meta"`
 
 		Thread thread `json:"thread"`
@@ -42,7 +42,7 @@ func (a *appServer) take(m rpcMessage) {
 		} `json:"tokenUsage"`
 	}
 	if err := json.Unmarshal(m.Params, &p); err != nil {
-		return // a shape that a later version gave to something that we do not need
+		return // an unneeded message whose shape changed in a later version
 	}
 	a.mu.Lock()
 	ours, id := p.ThreadID == a.thread, a.thread
@@ -85,9 +85,9 @@ func (a *appServer) take(m rpcMessage) {
 			a.breaksOff(p.Turn.ID)
 		}
 		switch p.Turn.Status {
-		case "interrupted": // by a person too, at its own screen
+		case "interrupted": // also by a person, at the agent's own screen
 			a.see(team.Observation{Source: m.Method, Turn: p.Turn.ID, Interrupted: true})
-		case "failed": // the error has come before, with its words
+		case "failed": // the error notification precedes it, with the text
 			a.failed(p.Turn.Error, time.Now())
 		}
 	case "error":
@@ -135,8 +135,8 @@ func (a *appServer) take(m rpcMessage) {
 	}
 }
 
-// formID names a request that has no item: the same one when it is sent again, and
-// another one when the same is asked twice.
+// formID names a request that has no item: the id is the same when the request is sent again, and
+// another one when the same question is asked twice.
 func (a *appServer) formID(turn, server, message string) string {
 	sum := sha256.Sum256([]byte(message))
 	id := fmt.Sprintf("form:%s:%s:%x", turn, server, sum[:6])
@@ -150,7 +150,7 @@ func (a *appServer) formID(turn, server, message string) string {
 	}
 }
 
-// resolved forgets a request that somebody has answered, here or in the TUI.
+// resolved forgets a request that was answered, through teamctl or in the TUI.
 func (a *appServer) resolved(id json.RawMessage) {
 	var settled []string
 	a.mu.Lock()
@@ -166,7 +166,7 @@ func (a *appServer) resolved(id json.RawMessage) {
 	}
 }
 
-// changed takes what the server tells that the thread does now.
+// changed handles a status change of the thread.
 func (a *appServer) changed(s threadStatus) {
 	a.order.Lock()
 	defer a.order.Unlock()
@@ -176,17 +176,17 @@ func (a *appServer) changed(s threadStatus) {
 	a.shows(s)
 }
 
-// hearings is how often the server has told what the thread does.
+// hearings returns the number of status reports so far.
 func (a *appServer) hearings() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.heard
 }
 
-// unlessHeard takes an answer that says what the thread does, and returns what it does. An
-// answer is taken up after notifications that came behind it: one that is older than the
-// end of a turn would begin that turn again. Each change is told, so where one was told
-// since the question was asked the answer is not needed.
+// unlessHeard applies a status from an answer, and returns the current status. Answers are
+// processed after notifications that followed them on the connection: a status older than the end
+// of a turn would begin that turn again. Every change is notified, so the answer is dropped if a
+// notification came since the question.
 func (a *appServer) unlessHeard(before int, s threadStatus) threadStatus {
 	a.order.Lock()
 	defer a.order.Unlock()
@@ -200,7 +200,7 @@ func (a *appServer) unlessHeard(before int, s threadStatus) threadStatus {
 	return s
 }
 
-// shows reports what the thread does. order is held.
+// shows reports a status of the thread. order is held.
 func (a *appServer) shows(s threadStatus) {
 	o := team.Observation{Source: "thread/status/changed", Evidence: append([]string{s.Type}, s.ActiveFlags...)}
 	switch s.Type {
@@ -224,7 +224,7 @@ func (a *appServer) shows(s threadStatus) {
 	switch {
 	case s.Type == "active":
 		a.limit, a.broken, a.unsaid = nil, false, false
-	case a.limit != nil: // it is at rest because of that
+	case a.limit != nil: // at rest because of the limit
 		o.Activity, o.Until, o.Since, o.Evidence = a.limit.Activity, a.limit.Until, a.limit.Began(), a.limit.Evidence
 	}
 	if s.Type != "active" {
@@ -235,7 +235,7 @@ func (a *appServer) shows(s threadStatus) {
 	}
 	o.Turn, o.Conversation = a.turn, a.thread
 	joined := a.joined
-	if s.Type == "systemError" && a.limit == nil && !a.broken { // what has happened comes next
+	if s.Type == "systemError" && a.limit == nil && !a.broken { // the error's details follow
 		a.unsaid = true
 	}
 	unsaid, owes := a.unsaid, a.owesText()
@@ -251,14 +251,14 @@ func (a *appServer) shows(s threadStatus) {
 	}
 }
 
-// userMessage is an item of a thread, as far as it is one of ours.
+// userMessage is an item of a thread, with the fields used here.
 type userMessage struct {
 	Type     string `json:"type"`
 	ID       string `json:"id"`
 	ClientID string `json:"clientId"`
 }
 
-// has notes that the conversation has a message, and says so once.
+// has records that the conversation has a message, and reports it once.
 func (a *appServer) has(i userMessage) {
 	if i.Type != "userMessage" || i.ClientID == "" {
 		return

@@ -11,16 +11,16 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// serverError is the error that ended a turn of Codex.
+// serverError is an error that ended a turn of Codex.
 type serverError struct {
 	Message string `json:"message"`
 	Info    any    `json:"codexErrorInfo"` // a word, or an object
 }
 
-// limitExceeded is what Codex calls a usage limit that is reached.
+// limitExceeded is Codex's code for a usage limit.
 const limitExceeded = "usageLimitExceeded"
 
-// rateLimits is what Codex tells of its account after a request.
+// rateLimits is Codex's report about its account after a request.
 type rateLimits struct {
 	Primary   *rateWindow `json:"primary"`
 	Secondary *rateWindow `json:"secondary"`
@@ -31,8 +31,8 @@ type rateWindow struct {
 	ResetsAt    int64 `json:"resetsAt"` // Unix seconds
 }
 
-// resets notes when a window that is used up begins anew: to the second, where the
-// words of the error name a minute.
+// resets records when a used-up window ends. This is exact to the second, while the text of the
+// error names only a minute.
 func (a *appServer) resets(r rateLimits) {
 	var reset time.Time
 	for _, w := range []*rateWindow{r.Primary, r.Secondary} {
@@ -48,8 +48,8 @@ func (a *appServer) resets(r rateLimits) {
 	a.mu.Unlock()
 }
 
-// lastTurn reads how the last turn of a thread has ended, of which nobody told before
-// the channel had subscribed.
+// lastTurn reads how the last turn of a thread ended, if that happened before the channel
+// subscribed.
 func (a *appServer) lastTurn(ctx context.Context, conn *rpc, id string) {
 	var out struct {
 		Data []struct {
@@ -60,14 +60,14 @@ func (a *appServer) lastTurn(ctx context.Context, conn *rpc, id string) {
 	}
 	err := conn.call(ctx, "thread/turns/list", map[string]any{"threadId": id, "limit": 1, "sortDirection": "desc"}, &out)
 	if err != nil || len(out.Data) == 0 {
-		return // it has none
+		return // the thread has no turn
 	}
 	a.order.Lock()
 	defer a.order.Unlock()
 	if a.busy() {
-		return // it is not the last any more
+		return // another turn has begun
 	}
-	if t := out.Data[0]; t.Error != nil && t.CompletedAt > 0 { // its words mean an hour after that
+	if t := out.Data[0]; t.Error != nil && t.CompletedAt > 0 { // its text means the next such hour after that time
 		at := time.Unix(t.CompletedAt, 0)
 		if t.Error.Info != limitExceeded { // its turn may have begun in the same second
 			at = at.Add(min(time.Since(at), time.Second-time.Millisecond))
@@ -76,21 +76,21 @@ func (a *appServer) lastTurn(ctx context.Context, conn *rpc, id string) {
 	}
 }
 
-// busy reports whether a turn is under way.
+// busy reports whether a turn is running.
 func (a *appServer) busy() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.status.Type == "active"
 }
 
-// failed takes an error that has ended a turn, and when it has.
+// failed handles an error that ended a turn at a time.
 func (a *appServer) failed(e serverError, at time.Time) {
 	a.order.Lock()
 	defer a.order.Unlock()
 	a.fails(e, at)
 }
 
-// fails reports an error that has ended a turn. order is held.
+// fails reports an error that ended a turn. order is held.
 func (a *appServer) fails(e serverError, at time.Time) {
 	if e.Info != limitExceeded {
 		a.brokenBy(e, at)
@@ -98,7 +98,7 @@ func (a *appServer) fails(e serverError, at time.Time) {
 	}
 	until, _ := adapter.LimitIn(adapter.Codex, e.Message, at)
 	a.mu.Lock()
-	if a.limit != nil { // told already
+	if a.limit != nil { // reported already
 		a.mu.Unlock()
 		return
 	}
@@ -111,9 +111,8 @@ func (a *appServer) fails(e serverError, at time.Time) {
 	a.see(o)
 }
 
-// brokenBy reports an error that has ended a turn, once, and then that the thread is at
-// rest where that was left unsaid: whoever hears of the one must know of the other. order
-// is held.
+// brokenBy reports an error that ended a turn, once, and then the rest of the thread if that was
+// not reported yet: a reader of one report needs the other. order is held.
 func (a *appServer) brokenBy(e serverError, at time.Time) {
 	a.mu.Lock()
 	if a.broken || a.limit != nil {
@@ -131,20 +130,21 @@ func (a *appServer) brokenBy(e serverError, at time.Time) {
 	}
 }
 
-// The words of an error are asked for so often, in such steps, before it is told without.
+// wordsTries and wordsPoll bound how often, and at which interval, the text of an error is
+// requested before the error is reported without it.
 const (
 	wordsTries = 40
 	wordsPoll  = 50 * time.Millisecond
 )
 
-// owesWords reports that the thread is at rest by an error whose words are not known yet.
+// owesWords reports whether an error without known text has put the thread at rest.
 func (a *appServer) owesWords() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.unsaid
 }
 
-// unnamed reports a thread that is at rest by an error which nobody names.
+// unnamed reports a thread that is at rest after an error without text.
 func (a *appServer) unnamed() {
 	a.order.Lock()
 	defer a.order.Unlock()
@@ -153,8 +153,7 @@ func (a *appServer) unnamed() {
 	}
 }
 
-// words are what a person reads of an error: the message may be an answer of the
-// provider, which is JSON.
+// words returns the readable text of an error: its message may be a JSON answer of the provider.
 func (e serverError) words() string {
 	var answer struct{ Error struct{ Message string } }
 	if json.Unmarshal([]byte(e.Message), &answer) == nil && answer.Error.Message != "" {

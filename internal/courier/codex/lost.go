@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// steered is a text that a turn has taken, until the thread is seen to have it. Codex drops
-// what a turn has not come to when that is interrupted, or fails.
+// steered is a text that a turn has accepted and the thread does not show yet. When a turn is
+// interrupted or fails, Codex drops the texts that it has not processed.
 type steered struct {
 	id, text string
 	turn     string
 	lost     bool // its turn was broken off
 }
 
-// took notes which turn has taken a text. mu is held.
+// took records which turn has accepted a text. mu is held.
 func (a *appServer) took(id, text, turn string) {
 	a.forget(id)
 	if _, known := a.seen[id]; !known && turn != "" {
@@ -21,12 +21,12 @@ func (a *appServer) took(id, text, turn string) {
 	}
 }
 
-// forget ends the waiting for a text. mu is held.
+// forget removes a text from steered. mu is held.
 func (a *appServer) forget(id string) {
 	a.steered = slices.DeleteFunc(a.steered, func(s steered) bool { return s.id == id })
 }
 
-// breaksOff notes that a turn was interrupted or has failed.
+// breaksOff records that a turn was interrupted or has failed.
 func (a *appServer) breaksOff(turn string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -41,14 +41,14 @@ func (a *appServer) breaksOff(turn string) {
 	}
 }
 
-// owesText reports whether the thread is at rest, at no limit, and may lack what a turn had
-// taken that was broken off. mu is held.
+// owesText reports whether the thread is at rest, not at a limit, and may lack texts of a turn
+// that was broken off. mu is held.
 func (a *appServer) owesText() bool {
 	return a.status.atRest() && a.limit == nil && slices.ContainsFunc(a.steered, func(s steered) bool { return s.lost })
 }
 
-// giveAgain gives what the thread lacks of that. It was read since it came to rest: what it
-// has then was forgotten.
+// giveAgain sends the lost texts again. The thread was read since it came to rest, and texts found
+// there were removed from steered.
 func (a *appServer) giveAgain(ctx context.Context, conn *rpc, thread string) {
 	var again []steered
 	a.mu.Lock()
@@ -62,7 +62,7 @@ func (a *appServer) giveAgain(ctx context.Context, conn *rpc, thread string) {
 		a.f.Log.Info("give again what a broken turn has dropped", "member", a.f.Name, "message", s.id, "turn", s.turn)
 		if err := a.start(ctx, conn, thread, s.id, s.text); err != nil {
 			a.f.Log.Warn("give again what a broken turn has dropped", "member", a.f.Name, "message", s.id, "err", err)
-			return // at the next rest
+			return // retried when the thread is at rest again
 		}
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/coder/websocket"
 )
 
-// rpc is JSON-RPC over one WebSocket on a unix socket, without the jsonrpc member:
-// what codex app-server speaks.
+// rpc is JSON-RPC over one WebSocket on a unix socket, without the jsonrpc member, as codex
+// app-server speaks it.
 type rpc struct {
 	ws *websocket.Conn
 
@@ -23,8 +23,8 @@ type rpc struct {
 	err     error // why the connection ended
 }
 
-// rpcMessage is any message: a request has ID and Method, a notification only
-// Method, an answer only ID.
+// rpcMessage is any message: a request has ID and Method, a notification only Method, an answer
+// only ID.
 type rpcMessage struct {
 	ID     json.RawMessage `json:"id,omitempty"`
 	Method string          `json:"method,omitempty"`
@@ -33,8 +33,8 @@ type rpcMessage struct {
 	Error  *rpcError       `json:"error,omitempty"`
 }
 
-// rpcError is the other side's no: it did not do what was asked. Every other error
-// of a call leaves open what it did.
+// rpcError is a refusal by the other side: the call had no effect. Any other error of a call
+// leaves open whether it had one.
 type rpcError struct {
 	Code    int    `json:"code"`
 	Message string `json:"message"`
@@ -48,16 +48,16 @@ func dialRPC(ctx context.Context, socket string) (*rpc, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
 	}}
 	defer tr.CloseIdleConnections()
-	ws, _, err := websocket.Dial(ctx, "ws://localhost/", &websocket.DialOptions{HTTPClient: &http.Client{Transport: tr}}) // the library's
+	ws, _, err := websocket.Dial(ctx, "ws://localhost/", &websocket.DialOptions{HTTPClient: &http.Client{Transport: tr}}) // the library closes the body
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", socket, err)
 	}
-	ws.SetReadLimit(-1) // a whole conversation may come in one message; the server is our own child
+	ws.SetReadLimit(-1) // one message may hold a whole conversation; the server is a child of the agent's shim
 	return &rpc{ws: ws, waiting: map[int64]chan rpcMessage{}}, nil
 }
 
-// serve reads until the connection ends and hands over what is not an answer. take
-// must not call call.
+// serve reads until the connection ends and passes requests and notifications to take, which must
+// not call call.
 func (r *rpc) serve(ctx context.Context, take func(rpcMessage)) error {
 	for {
 		_, b, err := r.ws.Read(ctx)
@@ -88,7 +88,7 @@ func (r *rpc) serve(ctx context.Context, take func(rpcMessage)) error {
 	}
 }
 
-// end fails every call under way and to come.
+// end fails all pending and later calls.
 func (r *rpc) end(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -99,8 +99,8 @@ func (r *rpc) end(err error) {
 	}
 }
 
-// call asks and waits for the answer. Its error is an *rpcError when the other side
-// refused; any other leaves open whether it was done.
+// call sends a request and waits for the answer. A refusal is an *rpcError; any other error leaves
+// open whether the request had an effect.
 func (r *rpc) call(ctx context.Context, method string, params, result any) error {
 	c := make(chan rpcMessage, 1)
 	r.mu.Lock()
@@ -143,8 +143,8 @@ func (r *rpc) call(ctx context.Context, method string, params, result any) error
 	}
 }
 
-// hello opens the conversation with an app-server; server, if it is not nil, gets what it
-// says of itself.
+// hello opens the conversation with an app-server; a non-nil server receives the server's
+// description of itself.
 func (r *rpc) hello(ctx context.Context, server any) error {
 	err := r.call(ctx, "initialize", map[string]any{
 		"clientInfo":   map[string]string{"name": "teamctl", "title": "teamctl", "version": "1"},
@@ -156,7 +156,7 @@ func (r *rpc) hello(ctx context.Context, server any) error {
 	return r.send(ctx, map[string]string{"method": "initialized"})
 }
 
-// errGone is a connection that ended before the answer.
+// errGone reports a connection that ended before the answer.
 var errGone = errors.New("the connection has ended")
 
 func (r *rpc) send(ctx context.Context, v any) error {

@@ -10,9 +10,9 @@ import (
 	"github.com/teamctl/teamctl/internal/courier"
 )
 
-// Trust asks the app-server at the socket. Codex looks for the answer at the
-// directory, at its work tree and at the repository of that; an error of a server that
-// does not say is an answer: Codex leaves the configuration of the repository aside.
+// Trust asks the app-server at the socket. Codex looks for the answer at the directory, at its
+// work tree and at the repository of the work tree. An error of a server that does not say counts
+// as an answer: Codex then ignores the repository's configuration.
 func Trust(ctx context.Context, socket, dir string) (courier.Trust, error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -21,7 +21,7 @@ func Trust(ctx context.Context, socket, dir string) (courier.Trust, error) {
 		return courier.Trust{}, err
 	}
 	var reader sync.WaitGroup
-	reader.Go(func() { _ = conn.serve(ctx, func(rpcMessage) {}) }) // a call says why it ended
+	reader.Go(func() { _ = conn.serve(ctx, func(rpcMessage) {}) }) // a call returns the reason of its end
 	defer reader.Wait()
 	defer conn.close()
 	var server struct{ CodexHome string }

@@ -1,5 +1,5 @@
-// Package couriertest is what the tests of the channels share: a scripted model, a place for
-// an agent that is served beside it, and a list of what a channel reports.
+// Package couriertest has what the tests of the channels share: a scripted model, a directory for
+// an agent that is served beside it, and a recorder of what a channel reports.
 package couriertest
 
 import (
@@ -26,10 +26,10 @@ type Watcher struct {
 	more chan struct{}
 }
 
-// NewWatcher returns an empty one.
+// NewWatcher returns an empty Watcher.
 func NewWatcher() *Watcher { return &Watcher{more: make(chan struct{})} }
 
-// Report is a courier.Report.
+// Report implements courier.Report.
 func (w *Watcher) Report(o team.Observation) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -38,21 +38,21 @@ func (w *Watcher) Report(o team.Observation) {
 	w.more = make(chan struct{})
 }
 
-// All returns what was reported.
+// All returns all reported observations.
 func (w *Watcher) All() []team.Observation {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.all)
 }
 
-// Mark is a position in what was reported: Wait looks only behind it.
+// Mark returns the current position in the reports, for Wait.
 func (w *Watcher) Mark() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.all)
 }
 
-// Wait returns the first observation from the mark on that ok accepts.
+// Wait returns the first observation after the mark that ok accepts.
 func (w *Watcher) Wait(t *testing.T, what string, from int, ok func(team.Observation) bool) team.Observation {
 	t.Helper()
 	deadline := time.After(60 * time.Second)
@@ -88,12 +88,12 @@ func (w *Watcher) Accepted(id string) int {
 	return n
 }
 
-// Is accepts the observation of an activity.
+// Is matches an observation of an activity.
 func Is(a team.Activity) func(team.Observation) bool {
 	return func(o team.Observation) bool { return o.Activity == a }
 }
 
-// Receipt accepts the receipt of a message.
+// Receipt matches the receipt that a message was accepted.
 func Receipt(id string) func(team.Observation) bool {
 	return func(o team.Observation) bool {
 		return slices.ContainsFunc(o.Receipts, func(r team.Receipt) bool { return r.ID == id && r.State == team.Accepted })
@@ -118,14 +118,14 @@ type Rig struct {
 	Ch    Channel
 }
 
-// New makes a rig without a channel.
+// New returns a rig without a channel.
 func New(t *testing.T) *Rig {
 	t.Helper()
 	model, err := fakemodel.Start("", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, err := os.MkdirTemp("", "tc-") // a socket path is short
+	dir, err := os.MkdirTemp("", "tc-") // keeps the socket path short
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func New(t *testing.T) *Rig {
 // Socket is the path of the agent's socket.
 func (r *Rig) Socket() string { return filepath.Join(r.Dir, "a.sock") }
 
-// Use takes the channel that was opened; the test's end closes it.
+// Use sets the channel, which is closed at the end of the test.
 func (r *Rig) Use(t *testing.T, ch Channel, err error) {
 	t.Helper()
 	if err != nil {
@@ -150,7 +150,7 @@ func (r *Rig) Use(t *testing.T, ch Channel, err error) {
 	t.Cleanup(ch.Close)
 }
 
-// Deliver hands over messages, given as pairs of id and text.
+// Deliver delivers messages, given as pairs of id and text.
 func (r *Rig) Deliver(t *testing.T, again bool, mail ...string) []team.Outcome {
 	t.Helper()
 	in := make([]team.Mail, 0, len(mail)/2)
@@ -171,8 +171,8 @@ func (r *Rig) Deliver(t *testing.T, again bool, mail ...string) []team.Outcome {
 	return out
 }
 
-// HandedOver delivers a message until it is handed over: a channel that has just come back
-// may hold it.
+// HandedOver delivers a message until it is handed over: a channel that has just reconnected may
+// hold it.
 func (r *Rig) HandedOver(t *testing.T, id, text string) {
 	t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
@@ -188,7 +188,7 @@ func (r *Rig) HandedOver(t *testing.T, id, text string) {
 	}
 }
 
-// Asked waits for the request in which the text reached the model.
+// Asked waits for a model request that contains the text.
 func (r *Rig) Asked(t *testing.T, text string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
@@ -198,8 +198,8 @@ func (r *Rig) Asked(t *testing.T, text string) {
 	}
 }
 
-// FailsFirst waits for a turn that has failed with "bad thing", which is told before it is
-// told that the agent is idle.
+// FailsFirst waits for the report that a turn failed with "bad thing", which must precede the
+// report that the agent is idle.
 func (r *Rig) FailsFirst(t *testing.T, from int) {
 	t.Helper()
 	idle := false
@@ -213,9 +213,8 @@ func (r *Rig) FailsFirst(t *testing.T, from int) {
 	r.Wait(t, "idle", from, Is(team.Idle))
 }
 
-// Soak gives n messages, with what disturb does in between, until each is accepted,
-// as a supervisor would: what is held is given again, what is injected is given
-// again as such after the channel was lost.
+// Soak delivers n messages, calling disturb in between, until each is accepted. Like a supervisor,
+// it delivers held messages again, and redelivers injected ones after the channel was lost.
 func (r *Rig) Soak(t *testing.T, n int, disturb func(i int)) {
 	t.Helper()
 	rnd := rand.New(rand.NewPCG(1, 2))
@@ -254,14 +253,14 @@ func (r *Rig) Soak(t *testing.T, n int, disturb func(i int)) {
 	}
 	for i := range n {
 		id := fmt.Sprintf("s%d", i)
-		r.Asked(t, "<"+id+">") // accepted is told a moment before the model is asked
+		r.Asked(t, "<"+id+">") // accepted is reported just before the model is asked
 		if got := r.Model.Arrivals("<" + id + ">"); got != 1 {
 			t.Errorf("%s came %d times", id, got)
 		}
 	}
 }
 
-// Touch makes an empty file in the agent's directory.
+// Touch creates an empty file in the agent's directory.
 func (r *Rig) Touch(t *testing.T, name string) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(r.Dir, name), nil, 0o600); err != nil {
@@ -275,7 +274,7 @@ func (r *Rig) Exists(name string) bool {
 	return err == nil
 }
 
-// Ticker paces a loop that polls, and fails the test when it takes too long.
+// Ticker paces a loop that polls, and fails the test when the loop takes too long.
 func Ticker(t *testing.T) func(left int) {
 	t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)

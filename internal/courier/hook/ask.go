@@ -14,18 +14,18 @@ import (
 	"github.com/teamctl/teamctl/tool"
 )
 
-// Request ids of what agents ask by a hook, or by a dialog that a hook tells of: they
-// are over with the dialog. What an agent asks by a tool is not.
+// Prefixes of request ids for what agents request by a hook, or by a dialog that a hook reports:
+// these requests end with the dialog. What an agent requests by a tool does not.
 const (
 	idHook   = tool.AskByHook
 	idDialog = "dialog-"
 )
 
-// settleWithin bounds what is left to do when the agent has ended its hook.
+// settleWithin bounds the work that remains after the agent has ended its hook.
 const settleWithin = 2 * time.Second
 
-// permission asks for what the agent wants to do and brings the answer. The agent's
-// own dialog is left to itself when nobody answers.
+// permission requests permission for the agent's tool call and returns the answer to the agent. If
+// nobody answers, the agent's own dialog decides.
 func (r *run) permission(ctx context.Context) error {
 	var d *adapter.Decision
 	var wrote bool
@@ -44,11 +44,11 @@ func (r *run) permission(ctx context.Context) error {
 		switch {
 		case err == nil:
 			with, err := t.GrantedWith(after, a)
-			if err != nil { // what was approved is not known: its own dialog decides
+			if err != nil { // the approved content is unknown: the agent's own dialog decides
 				return err
 			}
 			input, ok := r.hook.Granted(with.Input)
-			if !ok { // a question that nobody has answered
+			if !ok { // an unanswered question
 				return nil
 			}
 			d = &adapter.Decision{Allow: true, Input: input, Updates: with.Updates, Mode: with.Mode}
@@ -59,7 +59,7 @@ func (r *run) permission(ctx context.Context) error {
 			}
 		case team.IsCode(err, team.CodeDenied) && team.ReasonOf(err) == string(ledger.ApprovalRejected):
 			d = &adapter.Decision{Message: a.Feedback}
-		case ctx.Err() != nil: // the agent has ended its hook: somebody answered at its dialog
+		case ctx.Err() != nil: // the agent has ended its hook: the dialog was answered
 			return firstError(elsewhere(after, t, asked), err)
 		default:
 			return err
@@ -79,9 +79,9 @@ func (r *run) permission(ctx context.Context) error {
 	return err
 }
 
-// planned is the mode that the agent goes on in with an answer to anything else than its
-// plan: it says that it plans still, and the team's word is that it need not any more, for
-// a plan that it submitted by a tool was approved. "" leaves its mode as it is.
+// planned returns the mode in which the agent continues after an answer to anything but its plan.
+// The agent reports plan mode although the team has approved a plan that it submitted by a tool.
+// "" leaves the mode as it is.
 func (r *run) planned(ctx context.Context, t *tool.Team, c tool.Caller) (team.Mode, error) {
 	if !r.hook.Planning() {
 		return "", nil
@@ -93,7 +93,7 @@ func (r *run) planned(ctx context.Context, t *tool.Team, c tool.Caller) (team.Mo
 	return cmp.Or(m.Spec.Mode, team.ModeDefault), nil
 }
 
-// ask puts the request into the queue: a plan that is ready as what it is.
+// ask queues the request; a finished plan is a request for plan approval.
 func (r *run) ask(ctx context.Context, t *tool.Team, c tool.Caller) (ledger.Approval, error) {
 	id := idHook + team.NewUUID()
 	if plan := r.hook.Plan(); plan != "" {
@@ -105,8 +105,7 @@ func (r *run) ask(ctx context.Context, t *tool.Team, c tool.Caller) (ledger.Appr
 	})
 }
 
-// noteAnswer settles the mail that tells of an answer: the agent has got it from its
-// hook.
+// noteAnswer settles the mail that contains an answer which the agent has got from its hook.
 func (r *run) noteAnswer(ctx context.Context, t *tool.Team, c tool.Caller, a ledger.Approval) error {
 	waiting, err := t.Ledger.Waiting(ctx, c.Session)
 	if err != nil {
@@ -123,8 +122,8 @@ func (r *run) noteAnswer(ctx context.Context, t *tool.Team, c tool.Caller, a led
 	return err
 }
 
-// settleAsks takes out of the queue what was answered at the agent's own dialog: the
-// tool has run, or the turn is over.
+// settleAsks withdraws requests that were answered at the agent's own dialog: the tool has run, or
+// the turn is over.
 func (r *run) settleAsks(ctx context.Context, t *tool.Team, c tool.Caller) error {
 	over := adapter.EndsAsks(r.CLI, r.Event)
 	if !over && !adapter.EndsTool(r.CLI, r.Event) {
@@ -145,12 +144,12 @@ func (r *run) settleAsks(ctx context.Context, t *tool.Team, c tool.Caller) error
 	return err
 }
 
-// about reports whether the tool that has run is the one that was asked for.
+// about reports whether the tool that has run is the one that was requested.
 func (r *run) about(a ledger.Approval) bool {
 	var asked struct {
-		Name        string          `json:"tool_name"` // of a hook
+		Name        string          `json:"tool_name"` // from a hook
 		Input       json.RawMessage `json:"input"`
-		Tool        string          `json:"tool"` // of a dialog
+		Tool        string          `json:"tool"` // from a dialog
 		Description string          `json:"description"`
 		Plan        string          `json:"plan_content"`
 	}
@@ -165,7 +164,7 @@ func (r *run) about(a ledger.Approval) bool {
 	return asked.Description != "" && asked.Description == r.hook.What()
 }
 
-// compact is JSON as it can be compared: without blanks, and keys in order.
+// compact normalises JSON for comparison: no blanks, sorted keys.
 func compact(raw json.RawMessage) []byte {
 	var v any
 	if json.Unmarshal(raw, &v) != nil {
@@ -178,7 +177,7 @@ func compact(raw json.RawMessage) []byte {
 	return out
 }
 
-// elsewhere ends a request that somebody has answered at the agent itself.
+// elsewhere withdraws a request that was answered at the agent itself.
 func elsewhere(ctx context.Context, t *tool.Team, a ledger.Approval) error {
 	return t.Ledger.Withdraw(ctx, a.ID, a.Name, "answered at its own screen")
 }

@@ -22,20 +22,19 @@ import (
 	"github.com/teamctl/teamctl/tool"
 )
 
-// maxGiven is how many characters one answer has where the program takes more; the rest
-// waits for the next. One message may have more.
+// maxGiven is the maximum number of characters in one answer for programs that accept more; the
+// rest goes with the next answer. A single message may be longer.
 const maxGiven = 64 * 1024
 
-// given is given.json: what was handed over and is not settled yet.
+// given is the content of given.json: messages that were handed over and whose state is not final.
 type given struct {
 	Handed []handed `json:"handed"`
-	// Told are messages that wait because they fit into no answer, of which the
-	// generation was told.
+	// Told are messages too long for an answer, of which the generation was notified.
 	Told           []string `json:"told,omitempty"`
 	ToldGeneration string   `json:"told_generation,omitempty"`
-	// Kept is how many ends of turns in a row a hook has kept going.
+	// Kept is the number of consecutive turn ends at which a hook has continued the turn.
 	Kept int `json:"kept,omitempty"`
-	// Said is the digest of what the model had answered when a hook had its turn go on last.
+	// Said is the digest of the model's answer when a hook last continued the turn.
 	Said string `json:"said,omitempty"`
 }
 
@@ -48,15 +47,15 @@ type handed struct {
 	At           time.Time `json:"at"`
 	From         int64     `json:"from"` // length of the transcript before the answer
 	Out          bool      `json:"out"`  // the answer was written
-	queued       bool      // the program has it in a queue of its own
-	Lost         bool      `json:"lost"` // the conversation was compacted before anything showed that it was read
+	queued       bool      // the program has it in its own queue
+	Lost         bool      `json:"lost"` // the conversation was compacted before there was evidence that it was read
 }
 
 func (r *run) givenFile() string { return filepath.Join(string(r.bundle), "given.json") }
 
 func (r *run) readGiven() (g given) {
 	if data, err := regular.ReadFile(r.givenFile()); err == nil {
-		_ = json.Unmarshal(data, &g) // without it they are given again
+		_ = json.Unmarshal(data, &g) // without the file the messages are given again
 	}
 	return g
 }
@@ -69,13 +68,13 @@ func (r *run) writeGiven(g given) error {
 	return err
 }
 
-// digest stands for a text in given.json.
+// digest represents a text in given.json.
 func digest(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:8])
 }
 
-// find is the entry of a message; nil where there is none.
+// find returns the entry of a message, nil if there is none.
 func (g *given) find(id string) *handed {
 	i := slices.IndexFunc(g.Handed, func(h handed) bool { return h.ID == id })
 	if i < 0 {
@@ -84,7 +83,7 @@ func (g *given) find(id string) *handed {
 	return &g.Handed[i]
 }
 
-// knownAlready stands before a message that was handed over before.
+// knownAlready precedes a message that was handed over before.
 const knownAlready = "(You may know the next message already: it was handed to you once before, and nothing shows that it arrived.)"
 
 // hand gives mail with this hook's answer: as many messages as fit, in order.
@@ -96,7 +95,7 @@ func (r *run) hand(ctx context.Context, t *tool.Team, waiting []ledger.Outgoing)
 	if !adapter.EndsTurn(r.CLI, r.Event) {
 		g.Kept = 0
 	} else if most := adapter.EndsKept(r.CLI, r.version); most > 0 && g.Kept >= most {
-		return false, nil // the program would not take it
+		return false, nil // the program would ignore it
 	}
 	most := adapter.MostGiven(r.CLI, r.Event, r.version)
 	size := 0
@@ -104,7 +103,7 @@ func (r *run) hand(ctx context.Context, t *tool.Team, waiting []ledger.Outgoing)
 	var marks []ledger.DeliveryMark
 	for i, o := range waiting {
 		if o.Delivery.State == team.Posted {
-			continue // its poster mails it in a moment
+			continue // its poster writes it to the mailbox in a moment
 		}
 		m := supervisor.MailOf(ctx, t.Ledger, o.Message)
 		text := m.Text
@@ -137,7 +136,7 @@ func (r *run) hand(ctx context.Context, t *tool.Team, waiting []ledger.Outgoing)
 		g.Kept++
 		g.Said = digest(r.hook.Answer)
 	}
-	// From here on it goes through: what is claimed is given, or found unclaimed.
+	// From here on the hand-over must complete: what is claimed is given, or found unclaimed later.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cmp.Or(r.within, giveWithin))
 	defer cancel()
 	from := r.transcriptSize()
@@ -165,7 +164,7 @@ func (r *run) hand(ctx context.Context, t *tool.Team, waiting []ledger.Outgoing)
 	return true, firstError(err, berr)
 }
 
-// turnEnds notes that a turn ends for good, or another begins.
+// turnEnds resets the counter when a turn ends for good, or another begins.
 func (r *run) turnEnds() error {
 	if !adapter.EndsTurn(r.CLI, r.Event) && !adapter.BeginsTurn(r.CLI, r.Event) {
 		return nil
@@ -178,9 +177,9 @@ func (r *run) turnEnds() error {
 	return r.writeGiven(g)
 }
 
-// waits is the notice of messages that do not fit at this event though it could give more:
-// the first is too long for it. "" where the agent was told, or the end of its turn is
-// where it comes.
+// waits returns a notice about messages that do not fit although the event allows more text: the
+// first one is too long for it. It returns "" if the agent was already notified, or at the end of
+// a turn, where the message will come.
 func (r *run) waits(g *given, o ledger.Outgoing, n, room int) string {
 	id := o.Message.ID
 	if adapter.EndsTurn(r.CLI, r.Event) || r.Event == adapter.Wait || slices.Contains(g.Told, id) {

@@ -1,37 +1,35 @@
-// Package hook is what runs when an agent CLI calls one of its hooks: it gives mail,
-// tells the supervisor what the event shows, and answers permission requests.
+// Package hook runs when an agent CLI calls one of its hooks: it gives mail to the agent, reports
+// to the supervisor what the event shows, and answers permission requests.
 //
-// A hook must never be in the agent's way. It answers within a bound that is short
-// wherever the agent waits for it, and whatever goes wrong (the team is gone, the
-// ledger is busy, the input is not understood) it exits as if there were nothing to
-// say; the mail stays where it is for the next one.
+// A hook must never be in the agent's way. It answers within a bound, a short one if the agent
+// waits for it. On any failure (the team is gone, the ledger is busy, the input is not understood)
+// it exits as if it had nothing to say, and the mail stays in place for the next hook.
 //
 // # Evidence
 //
-// Hooks of one member are serialised by a lock, for tools run in parallel. One that
-// gives mail notes in the bundle (given.json) what it gives, to which generation and
-// conversation, and how long the transcript is, moves the deliveries to injected, writes
-// its answer, and notes that it is out. A later hook moves them to accepted when the
-// program that runs has the whole text where its model sees it:
+// A lock serialises the hooks of one member, since an agent runs tools in parallel. A hook that
+// gives mail records in the bundle (given.json) which messages it gives to which generation and
+// conversation, and the length of the transcript. It then moves the deliveries to injected, writes
+// its answer, and records that the answer is out. A later hook moves the deliveries to accepted
+// when the running program has the whole text where its model sees it:
 //
-//   - where the program writes what its hooks hand over to its transcript, as its model
-//     gets it (adapter.Records), the transcript holds the message. A resumed conversation
-//     has what its transcript has, so that counts for every generation.
-//   - elsewhere a hook of the same generation and conversation shows that the model has
-//     answered since.
+//   - If the program writes the output of its hooks to its transcript, as its model gets it
+//     (adapter.Records), the transcript holds the message. A resumed conversation has the content
+//     of its transcript, so that counts for every generation.
+//   - Otherwise a hook of the same generation and conversation shows that the model has answered
+//     since.
 //
-// An answer at the end of a turn may come back as the prompt of the next: it is judged as
-// given by the hook of that prompt. A process that is killed then takes it along.
+// An answer at the end of a turn may return as the prompt of the next turn; it then counts as given
+// by the hook of that prompt. It is lost if the process is killed before that.
 //
-// What an earlier generation was given and its transcript lacks is given again, with the
-// words that it may be known. So is what a turn left behind that has ended or was
-// interrupted without it, what a hook claimed that died before its answer, and what was
-// given to a conversation that does not go on, or that was compacted before the agent
-// called another hook: what is left of it then is what a summary makes of it.
+// Messages are given again, with a remark that they may be known, in these cases: an earlier
+// generation got them and its transcript lacks them; a turn has ended or was interrupted without
+// them; the hook that claimed them died before its answer; their conversation does not continue, or
+// was compacted before the agent called another hook, which leaves at most a summary of them.
 //
-// An answer never has more characters than the program shows its model whole
-// (adapter.GiveMail). Messages stay whole and in order: the first that does not fit and
-// all after it wait for the next hook, and the agent is told once that they wait.
+// An answer never has more characters than the program shows its model whole (adapter.GiveMail).
+// Messages stay whole and in order: the first that does not fit and all later ones wait for the
+// next hook, and the agent is notified once that they wait.
 package hook
 
 import (
@@ -52,8 +50,7 @@ import (
 	"github.com/teamctl/teamctl/tool"
 )
 
-// Bounds of a hook that the agent waits for: for the lock of its member, and for
-// everything.
+// Bounds of a hook for which the agent waits: of the wait for its member's lock, and in total.
 const (
 	lockWithin = 500 * time.Millisecond
 	giveWithin = 3 * time.Second
@@ -63,17 +60,16 @@ const (
 type In struct {
 	CLI, Event string
 	Input      []byte              // standard input
-	Getenv     func(string) string // the agent's environment
+	Getenv     func(string) string // of the agent's environment
 	Open       func(ctx context.Context, key string) (*tool.Team, error)
-	Tell       func(agent, generation string, o team.Observation) error // the supervisor; errors do not matter
-	// Wrote writes the answer; it is called at most once, before the answer counts
-	// as given.
+	Tell       func(agent, generation string, o team.Observation) error // notifies the supervisor; errors are ignored
+	// Write writes the answer; it is called at most once, before the answer counts as given.
 	Write func(adapter.HookReply) error
 
-	within time.Duration // bounds each of its steps; 0: giveWithin
+	within time.Duration // bounds each step; 0: giveWithin
 }
 
-// run is a hook under way.
+// run is a running hook.
 type run struct {
 	In
 	hook   adapter.HookIn
@@ -84,17 +80,17 @@ type run struct {
 	now    time.Time
 
 	version adapter.Version // of the program
-	read    *transcript     // what settle has read of the transcript; nil before
+	read    *transcript     // the part of the transcript that settle has read; nil before
 	said    string          // given.Said, before this hook
 }
 
-// Run runs one hook and writes its answer. Its error is for a log only: the answer
-// is valid in any case.
+// Run runs one hook and writes its answer. Its error is only for a log: the answer is valid in any
+// case.
 func Run(ctx context.Context, in In) error {
 	r := &run{In: in, hook: adapter.ParseHook(in.Input), now: time.Now(), gen: in.Getenv(team.EnvGen)}
 	name, key, ok := team.ParseAgentID(in.Getenv(team.EnvAgentID))
 	if !ok || r.gen == "" {
-		return in.Write(adapter.HookReply{}) // no member of a team: somebody's own session
+		return in.Write(adapter.HookReply{}) // not a member of a team: a session of the user's own
 	}
 	home := team.Home{Dir: in.Getenv(team.EnvHome)}
 	if home.Dir == "" {
@@ -122,7 +118,7 @@ func firstError(list ...error) error {
 	return nil
 }
 
-// event is a hook that answers at once.
+// event runs a hook that answers at once.
 func (r *run) event(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(r.within, giveWithin))
 	defer cancel()
@@ -140,7 +136,7 @@ func (r *run) event(ctx context.Context) error {
 	return err
 }
 
-// tell reports what the event shows, after the answer: the agent does not wait for it.
+// tell reports what the event shows, after the answer, so that the agent does not wait for it.
 func (r *run) tell(blocked bool) {
 	blocked = blocked && adapter.EndsTurn(r.CLI, r.Event)
 	if adapter.FailsInTranscript(r.CLI, r.Event) {
@@ -154,24 +150,24 @@ func (r *run) tell(blocked bool) {
 	r.say(o)
 }
 
-// say tells the supervisor, and the next one where nobody is there.
+// say notifies the supervisor, and records the observation for the next supervisor.
 func (r *run) say(o team.Observation) {
 	last := o
-	if last.Usage == nil { // what an earlier hook has counted may not have been heard
+	if last.Usage == nil { // the supervisor may have missed what an earlier hook has counted
 		last.Usage = r.counted()
 	}
 	_ = courier.WriteSeen(r.bundle, courier.SeenFile{Generation: r.gen, Seen: last})
 	_ = r.Tell(r.name, r.gen, o)
 }
 
-// withTeam opens the team and proves who the agent is.
+// withTeam opens the team and authenticates the agent.
 func (r *run) withTeam(ctx context.Context, f func(*tool.Team, tool.Caller) error) error {
 	t, err := r.Open(ctx, r.key)
 	if err != nil {
 		return err
 	}
 	token := r.Getenv(team.EnvToken)
-	if token == "" { // a CLI that keeps secrets from its hooks
+	if token == "" { // a CLI that hides secrets from its hooks
 		if b, err := regular.ReadFile(r.bundle.Token()); err == nil {
 			token = strings.TrimSpace(string(b))
 		}
@@ -183,14 +179,14 @@ func (r *run) withTeam(ctx context.Context, f func(*tool.Team, tool.Caller) erro
 	return firstError(err, t.Close())
 }
 
-// give settles what was given before and gives what waits. It reports whether it
-// has written an answer.
+// give settles earlier deliveries and gives waiting mail. It reports whether it has written an
+// answer.
 func (r *run) give(ctx context.Context, t *tool.Team, c tool.Caller) (bool, error) {
 	lctx, cancel := context.WithTimeout(ctx, lockWithin)
 	lock, err := filelock.Lock(lctx, filepath.Join(string(r.bundle), "hook.lock"))
 	cancel()
 	if err != nil {
-		return false, err // another hook gives: there is nothing left for this one
+		return false, err // another hook is giving the mail: nothing is left for this one
 	}
 	defer func() { _ = lock.Unlock() }()
 	if err := r.converse(c.Session); err != nil {
@@ -215,7 +211,7 @@ func (r *run) give(ctx context.Context, t *tool.Team, c tool.Caller) (bool, erro
 	if slices.ContainsFunc(pending, r.holdsUp) || adapter.WokenByMail(r.CLI, r.Event, r.Input) {
 		return false, nil
 	}
-	if r.cancelled() { // it goes on with nothing
+	if r.cancelled() { // the agent does not continue
 		return false, r.turnEnds()
 	}
 	if no, err := r.blocked(ctx, t, c.Session); no || err != nil {
@@ -224,7 +220,8 @@ func (r *run) give(ctx context.Context, t *tool.Team, c tool.Caller) (bool, erro
 	return r.hand(ctx, t, waiting)
 }
 
-// untyped returns what is not typed by the supervisor, who has not heard of hooks.
+// untyped returns the mail that the supervisor does not type. It types mail if it has not heard
+// from any hook.
 func (r *run) untyped(waiting []ledger.Outgoing) ([]ledger.Outgoing, error) {
 	typed, err := courier.Typed(r.bundle, r.gen)
 	if err != nil {
@@ -233,7 +230,7 @@ func (r *run) untyped(waiting []ledger.Outgoing) ([]ledger.Outgoing, error) {
 	return slices.DeleteFunc(waiting, func(o ledger.Outgoing) bool { return typed[o.Message.ID] && !o.Delivery.State.HandedOver() }), nil
 }
 
-// converse notes the conversation and whether its agent is in a turn.
+// converse records the conversation and whether its agent is in a turn.
 func (r *run) converse(session string) error {
 	c, err := courier.ReadConversation(r.bundle, session)
 	if err != nil {
@@ -262,13 +259,13 @@ func (r *run) converse(session string) error {
 	return courier.WriteConversation(r.bundle, next)
 }
 
-// failedTail is how much of it is searched for the error that has ended a turn: little
-// follows that.
+// failedTail is how much of the transcript's end is searched for the error that ended a turn:
+// little follows that error.
 const failedTail = 64 << 10
 
-// blocked reports whether the member must get no prompts now: its provider has
-// reached a limit, or its budget is used up. A request to stop goes through. Nobody is
-// woken who cannot work before a person has logged in or accepted the directory.
+// blocked reports whether the member must get no prompts now: its provider has reached a limit, or
+// its budget is used up; a shutdown request is let through. The waiting hook also wakes no agent
+// that waits for a person to log in or to trust the directory.
 func (r *run) blocked(ctx context.Context, t *tool.Team, session string) (bool, error) {
 	row, err := t.Ledger.Member(ctx, r.name)
 	if err != nil || row.SessionKey != session {

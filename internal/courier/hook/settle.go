@@ -16,43 +16,43 @@ import (
 	"github.com/teamctl/teamctl/tool"
 )
 
-// How long an answer may take to be in the transcript, which programs write now and then.
-// Then the program has not taken it.
+// How long an answer may take to reach the transcript, which programs write from time to time.
+// After that the program has not taken it.
 const (
 	patience = 30 * time.Second
-	// queuePatience is how long later mail waits behind what the program has in its queue: a
-	// long text takes a loaded machine minutes.
+	// queuePatience is how long later mail waits behind messages in the program's own queue: a long
+	// text takes minutes on a loaded machine.
 	queuePatience = 10 * time.Minute
-	// atOnce is how long hooks of one boundary are apart at most.
+	// atOnce is the maximum time between hooks of one boundary.
 	atOnce = 3 * time.Second
 )
 
-// transcript is what was read of one, from an offset on.
+// transcript is a transcript read from an offset on.
 type transcript struct {
 	from int64
 	adapter.Transcript
 }
 
-// verdict is what is known of a message that was handed over.
+// verdict is what is known about a message that was handed over.
 type verdict struct {
 	state    state
 	evidence string
-	queued   bool // pending in a queue of the program's own
-	prompted bool // pending as the prompt of the turn that begins
+	queued   bool // pending in the program's own queue
+	prompted bool // pending as the prompt of the beginning turn
 }
 
 type state int
 
 const (
-	isPending  state = iota // nothing shows yet whether it arrived
+	isPending  state = iota // no evidence yet whether it arrived
 	isAccepted              // the model has it, or gets it with its next answer
-	isOpen                  // it has not arrived: it is given again
+	isOpen                  // it has not arrived and is given again
 )
 
-// settle moves what earlier hooks gave to accepted where there is evidence. It returns
-// what is to be given, and what may still arrive.
+// settle moves earlier deliveries to accepted if there is evidence. It returns the messages to
+// give, and those that may still arrive.
 func (r *run) settle(ctx context.Context, t *tool.Team, waiting []ledger.Outgoing) (open []ledger.Outgoing, pending []handed, err error) {
-	r.read = nil // the hook that waits comes here more than once
+	r.read = nil // the waiting hook calls settle several times
 	from := r.transcriptSize()
 	g := r.readGiven()
 	r.said = g.Said
@@ -74,7 +74,7 @@ func (r *run) settle(ctx context.Context, t *tool.Team, waiting []ledger.Outgoin
 			marks = append(marks, ledger.DeliveryMark{MessageID: o.Message.ID, Recipient: o.Delivery.Recipient, State: team.Accepted, Evidence: v.evidence})
 		case isOpen:
 			open = append(open, o)
-			if r.cancelled() { // nothing of it goes on: the supervisor wakes the agent for what is held
+			if r.cancelled() { // the turn does not continue: the supervisor wakes the agent for held mail
 				marks = append(marks, ledger.DeliveryMark{MessageID: o.Message.ID, Recipient: o.Delivery.Recipient, State: team.Held, Reason: "the turn that had it was cancelled"})
 			}
 		case isPending:
@@ -89,8 +89,8 @@ func (r *run) settle(ctx context.Context, t *tool.Team, waiting []ledger.Outgoin
 	if _, err := t.Ledger.MarkMany(ctx, marks); err != nil {
 		return nil, nil, err
 	}
-	// What is not injected any more was settled by this hook or another one; what was held
-	// since may be known.
+	// This hook or another one has settled what is not injected any more; a message held since then
+	// may be known.
 	stays := func(id string) bool {
 		return slices.ContainsFunc(waiting, func(o ledger.Outgoing) bool {
 			return o.Message.ID == id && (o.Delivery.State.HandedOver() || o.Delivery.State == team.Held)
@@ -103,9 +103,8 @@ func (r *run) settle(ctx context.Context, t *tool.Team, waiting []ledger.Outgoin
 	return open, pending, err
 }
 
-// prompted notes that a message is in the prompt of the turn that begins: from here on it is
-// judged as one that this hook has given. The transcript, of the length from, does not hold
-// it yet.
+// prompted records that a message is in the prompt of the beginning turn: from here on it counts
+// as given by this hook. The transcript, whose length is from, does not hold it yet.
 func (r *run) prompted(g *given, id string, from int64) *handed {
 	h := g.find(id)
 	if h == nil {
@@ -118,8 +117,8 @@ func (r *run) prompted(g *given, id string, from int64) *handed {
 	return h
 }
 
-// judge says what is known of a message that was handed over; h is nil where no note says
-// by which hook.
+// judge returns what is known about a message that was handed over; h is nil if no record says
+// which hook gave it.
 func (r *run) judge(ctx context.Context, t *tool.Team, h *handed, o ledger.Outgoing) verdict {
 	if r.tookFromTool(o.Message.ID) {
 		return verdict{state: isAccepted, evidence: r.CLI + " has the answer of " + r.hook.Tool}
@@ -139,13 +138,13 @@ func (r *run) judge(ctx context.Context, t *tool.Team, h *handed, o ledger.Outgo
 		}
 		return verdict{state: isAccepted, evidence: evidence}
 	}
-	// An answer at the end of a turn may come back as the prompt of the next. The program has
-	// it in its memory alone until it records it, or asks its model.
+	// An answer at the end of a turn may return as the prompt of the next turn. Until the program
+	// records it or asks its model, only the program's memory has it.
 	if adapter.PromptHolds(r.CLI, r.Event, r.hook, parts...) {
 		return verdict{prompted: true}
 	}
 	switch {
-	case !same || !h.Out: // its process is gone, its conversation over, or its hook died
+	case !same || !h.Out: // the process is gone, the conversation is over, or the hook died
 		return verdict{state: isOpen}
 	case h.Lost:
 		return r.afterLoss(h)
@@ -155,13 +154,14 @@ func (r *run) judge(ctx context.Context, t *tool.Team, h *handed, o ledger.Outgo
 	return r.followed(h, tr)
 }
 
-// tookFromTool reports that this hook is told of an answer of InboxRead that has a message:
-// the agent has it, though its transcript may not yet.
+// tookFromTool reports whether this hook carries an InboxRead result with the message: the agent
+// has it, though its transcript may lack it still.
 func (r *run) tookFromTool(id string) bool {
 	return adapter.EndsTool(r.CLI, r.Event) && r.hook.Helper == "" && strings.HasSuffix(r.hook.Tool, "InboxRead") && bytes.Contains(r.Input, []byte(id))
 }
 
-// recorded judges a message that the transcript of a program lacks that would write it.
+// recorded judges a message that is missing in the transcript of a program that records hook
+// output.
 func (r *run) recorded(h *handed, tr *transcript, parts []string) verdict {
 	age := r.now.Sub(h.At)
 	switch {
@@ -175,8 +175,8 @@ func (r *run) recorded(h *handed, tr *transcript, parts []string) verdict {
 	return verdict{state: isOpen}
 }
 
-// followed judges a message given to a program whose transcript lacks what hooks hand
-// over: the model has answered since, in the same turn.
+// followed judges a message given to a program that does not record hook output in its transcript:
+// it arrived if the model has answered since, in the same turn.
 func (r *run) followed(h *handed, tr *transcript) verdict {
 	took := verdict{state: isAccepted, evidence: r.CLI + " took the answer of its hook " + h.Event + ", its model has answered, and it called " + r.Event}
 	switch {
@@ -190,21 +190,21 @@ func (r *run) followed(h *handed, tr *transcript) verdict {
 		return took
 	case adapter.BeginsTurn(r.CLI, h.Event) && adapter.BeginsTool(r.CLI, r.Event):
 		return took
-	case adapter.BeginsTurn(r.CLI, r.Event): // the turn in which it was given had no end
+	case adapter.BeginsTurn(r.CLI, r.Event): // the turn in which it was given had no recorded end
 		return verdict{state: isOpen}
 	}
 	return verdict{}
 }
 
-// cancelled reports whether this hook tells of the end of a turn that was cancelled. One that
-// has failed has asked its model.
+// cancelled reports whether this hook marks the end of a cancelled turn. A failed turn is not one:
+// it has asked its model.
 func (r *run) cancelled() bool {
 	return adapter.EndsTurn(r.CLI, r.Event) && adapter.Unanswered(r.CLI, r.hook, r.said == digest(r.hook.Answer)) &&
 		adapter.FailedTurn(courier.ReadTail(r.hook.Transcript, failedTail, 0)) == ""
 }
 
-// afterLoss judges what was given before the conversation was compacted: it is not in what
-// came after.
+// afterLoss judges a message given before the conversation was compacted and missing in what
+// followed.
 func (r *run) afterLoss(h *handed) verdict {
 	if adapter.Compacts(r.CLI, r.Event, r.hook) {
 		return verdict{}
@@ -212,8 +212,8 @@ func (r *run) afterLoss(h *handed) verdict {
 	return verdict{state: isOpen}
 }
 
-// lose notes that the conversation was compacted before anything showed that the model
-// had read what was given last: only what follows in the transcript counts for it.
+// lose records that the conversation was compacted before there was evidence that the model had
+// read the last messages: only later parts of the transcript count for them.
 func (r *run) lose(g *given) error {
 	size := r.transcriptSize()
 	changed := false
@@ -228,9 +228,9 @@ func (r *run) lose(g *given) error {
 	return r.writeGiven(*g)
 }
 
-// holdsUp reports whether a message that may still arrive keeps this hook from giving
-// more: what comes later must not come in before it, and a program puts the answers of
-// hooks that run at one boundary into any order.
+// holdsUp reports whether a message that may still arrive keeps this hook from giving more: later
+// mail must not arrive first, and a program orders the answers of hooks that run at one boundary
+// arbitrarily.
 func (r *run) holdsUp(h handed) bool {
 	if h.queued {
 		return r.now.Sub(h.At) < queuePatience
@@ -249,7 +249,7 @@ func (r *run) transcriptSize() int64 {
 	return info.Size()
 }
 
-// transcript is that of the conversation, from an offset on.
+// transcript returns the transcript of the conversation from an offset on.
 func (r *run) transcript(from int64) *transcript {
 	if r.read == nil || r.read.from != from {
 		r.read = &transcript{from, adapter.ReadTranscript(r.CLI, courier.ReadTail(r.hook.Transcript, courier.RecordTail, from))}

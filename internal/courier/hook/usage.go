@@ -11,12 +11,11 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// maxCounted is how much of a transcript one hook reads; the next goes on.
+// maxCounted is how much of a transcript one hook reads; the next hook continues there.
 const maxCounted = 32 << 20
 
-// usage is what the conversation has used, as its transcript says; nil where there is
-// nothing to say. What was read stands in usage.json of the bundle, so that a hook
-// reads only what is new.
+// usage returns the usage of the conversation according to its transcript, nil if there is nothing
+// to report. usage.json in the bundle records the position, so that each hook reads only new text.
 func (r *run) usage() *team.Usage {
 	if r.hook.Transcript == "" || !adapter.CountsTranscript(r.CLI, r.Event) {
 		return nil
@@ -32,7 +31,7 @@ func (r *run) usage() *team.Usage {
 	}
 	defer func() { _ = f.Close() }() // read only
 	if info, err := f.Stat(); err != nil || info.Size() < c.Offset {
-		c = adapter.Counted{Conversation: r.hook.Conversation} // another file of the name
+		c = adapter.Counted{Conversation: r.hook.Conversation} // another file with this name
 	}
 	if _, err := f.Seek(c.Offset, io.SeekStart); err != nil {
 		return nil
@@ -51,7 +50,7 @@ func (r *run) usage() *team.Usage {
 	return &c.Total
 }
 
-// counted is what earlier hooks have counted in this conversation.
+// counted returns what earlier hooks have counted in this conversation.
 func (r *run) counted() *team.Usage {
 	if c := r.readCounted(); c.Conversation == r.hook.Conversation && c.Offset > 0 {
 		return &c.Total
@@ -63,7 +62,7 @@ func (r *run) countedFile() string { return filepath.Join(string(r.bundle), "usa
 
 func (r *run) readCounted() (c adapter.Counted) {
 	if data, err := regular.ReadFile(r.countedFile()); err == nil {
-		_ = json.Unmarshal(data, &c) // without it all is counted again
+		_ = json.Unmarshal(data, &c) // without the file everything is counted again
 	}
 	return c
 }

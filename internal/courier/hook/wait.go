@@ -12,28 +12,28 @@ import (
 	"github.com/teamctl/teamctl/tool"
 )
 
-// busyGrace is how long the waiting hook leaves mail for a busy agent to the hooks
-// of its turn. An interrupted turn has no more of them.
+// busyGrace is how long the waiting hook leaves mail for a busy agent to the hooks of its turn. An
+// interrupted turn calls no further hooks.
 const busyGrace = 20 * time.Second
 
-// waitAgain and waitMost are how long the waiting hook rests after a look that has
-// failed, and after many: the mail still waits, and nobody else may wake the agent.
+// waitAgain is the waiting hook's pause after one failed look, waitMost after many: the mail is
+// still waiting, and nothing else may wake the agent.
 const (
 	waitAgain = time.Second
 	waitMost  = 30 * time.Second
 )
 
-// wait is the hook that waits in the background until there is mail for an idle
-// agent, and then wakes it. There is one at a time. It ends with the team, with its
-// agent, or with its answer: a ledger that was busy once is no reason.
+// wait is the hook that waits in the background for mail, wakes the idle agent and gives the mail.
+// One runs at a time. It exits with the team, with its agent, or with its answer; a busy ledger is
+// no reason to exit.
 func (r *run) wait(ctx context.Context) error {
 	lock, ok, err := filelock.TryLock(courier.WaitLock(r.bundle))
 	if err != nil || !ok {
 		return firstError(r.Write(adapter.HookReply{}), err)
 	}
 	defer func() { _ = lock.Unlock() }()
-	// A version that waits for its hooks would wait for this one. It is here only where the
-	// version was not known at the start.
+	// A version that waits for its hooks would wait for this one. That can happen only if the
+	// version was unknown at the start.
 	link, err := courier.ReadLink(r.bundle, r.gen)
 	if v, _ := adapter.ParseVersion(link.Version); err == nil && link.Assumed != "" && !adapter.Waits(link.Agent, v) {
 		return r.Write(adapter.HookReply{})
@@ -45,7 +45,7 @@ func (r *run) wait(ctx context.Context) error {
 			return err
 		}
 		defer stop()
-		var since time.Time // there has been mail for a busy agent
+		var since time.Time // since when there has been mail for a busy agent
 		var failed time.Duration
 		again := time.NewTimer(time.Hour)
 		defer again.Stop()
@@ -72,7 +72,7 @@ func (r *run) wait(ctx context.Context) error {
 				return context.Cause(ctx)
 			}
 			if _, err := os.Stat(t.Layout.Ledger()); err != nil {
-				return err // the team is gone
+				return err // the team was deleted
 			}
 		}
 	})
@@ -85,8 +85,8 @@ func (r *run) wait(ctx context.Context) error {
 	return err
 }
 
-// wake gives what waits where the agent is to be woken for it now. rest is how soon to
-// look again though nothing changes; 0 for never. since is since when there has been
+// wake gives waiting mail if the agent is to be woken for it now. rest is the time after which to
+// look again even without a change; 0 means never. since is the time since when there has been
 // mail for a busy agent.
 func (r *run) wake(ctx context.Context, t *tool.Team, c tool.Caller, since *time.Time) (wrote bool, rest time.Duration, err error) {
 	waiting, err := t.Ledger.Waiting(ctx, c.Session)
@@ -111,7 +111,7 @@ func (r *run) wake(ctx context.Context, t *tool.Team, c tool.Caller, since *time
 		return false, min(left, time.Second), nil
 	}
 	wrote, err = r.give(ctx, t, c)
-	return wrote, time.Second, err // posted, and mailed in a moment
+	return wrote, time.Second, err // posted mail is in the mailbox in a moment
 }
 
 func (r *run) busy(session string) bool {

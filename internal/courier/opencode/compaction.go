@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// compaction is the mode of the answer that is a summary.
+// compaction is the mode of an answer that is a summary.
 const compaction = "compaction"
 
-// compacted reports whether the message is a summary that is done.
+// compacted reports whether the message is a finished summary.
 func (m messageInfo) compacted() bool {
 	return m.Role == "assistant" && m.Mode == compaction && m.Finish != "" && m.Error == nil
 }
 
-// text is what the message says.
+// text returns the text of the message.
 func (m sessionMessage) text() string {
 	var b strings.Builder
 	for _, p := range m.Parts {
@@ -27,12 +27,12 @@ func (m sessionMessage) text() string {
 	return b.String()
 }
 
-// takenAway is what of our messages a compaction has made part of a summary before an
-// answer came to them, by their ids in the session. The model has been asked to sum them
-// up, and goes on with that: they count for nothing then. opencode leaves the last turns
-// as they are where a conversation is long, and of a short one nothing; a prompt that was
-// too large for the model it posts again by itself. over tells that no compaction is
-// under way: what one leaves is known at its end.
+// takenAway returns our messages, by their ids in the session, that a compaction has made part of
+// a summary before they were answered. The model was asked to summarise them and continues from
+// the summary, so they have no effect. opencode keeps the last turns of a long conversation
+// unchanged, and none of a short one; a prompt that was too large for the model is posted again by
+// opencode itself. over says that no compaction is running: what one leaves is known only at its
+// end.
 func takenAway(all []sessionMessage, over bool) map[string]string {
 	waits, gone := map[string]string{}, map[string]string{}
 	for i, m := range all {
@@ -40,7 +40,7 @@ func takenAway(all []sessionMessage, over bool) map[string]string {
 		switch {
 		case m.Info.Role == "user":
 			text := m.text()
-			same := func(old, was string) bool { // given again, by us or by opencode
+			same := func(old, was string) bool { // sent again, by this channel or by opencode
 				return old[len(old)-hashLen:] == id[len(id)-hashLen:] || was == text
 			}
 			if len(id) > hashLen {
@@ -78,7 +78,7 @@ func tailOf(all []sessionMessage, id string) string {
 	return ""
 }
 
-// restoreNow gives again what a compaction has taken away, where there was one.
+// restoreNow sends again what a compaction has taken away, if there was one.
 func (s *server) restoreNow(ctx context.Context) {
 	s.mu.Lock()
 	session, doubt, over := s.session, s.doubt, !s.busy
@@ -96,9 +96,9 @@ func (s *server) restoreNow(ctx context.Context) {
 	s.restore(ctx, all, over)
 }
 
-// restore is restoreNow with what the session has. The text is taken from there, so that
-// a supervisor that knows of no mail does it too, and each is a message of its own with
-// an id that tells the same mail.
+// restore does the work of restoreNow for the messages of the session. It takes the texts from the
+// session, so that a supervisor that does not know the mail can do it as well. Each text becomes a
+// message with an id that identifies the same mail.
 func (s *server) restore(ctx context.Context, all []sessionMessage, over bool) {
 	lost := takenAway(all, over)
 	ended := over || len(all) == 0 || !all[len(all)-1].Info.compacted()
@@ -109,7 +109,7 @@ func (s *server) restore(ctx context.Context, all []sessionMessage, over bool) {
 	for _, old := range slices.Sorted(maps.Keys(lost)) {
 		hash := old[len(old)-hashLen:]
 		s.mu.Lock()
-		msg, before := s.regiven[old] // it may not stand there yet
+		msg, before := s.regiven[old] // the session may not show it yet
 		if !before {
 			s.stamp = messageStamp(time.Now(), s.stamp)
 			msg = "msg_" + s.stamp + hash
@@ -120,7 +120,7 @@ func (s *server) restore(ctx context.Context, all []sessionMessage, over bool) {
 		if err := s.prompt(ctx, session, msg, lost[old]); err != nil {
 			s.f.Log.Warn("give again what a compaction took away", "member", s.f.Name, "message", old, "err", err)
 			s.mu.Lock()
-			s.doubt = true // at the next rest
+			s.doubt = true // retried when the session is at rest again
 			s.mu.Unlock()
 			return
 		}

@@ -16,17 +16,18 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// hashLen is how much of an id tells which mail it is; opencode's own end is as long.
+// hashLen is the length of the part of an id that identifies the mail; opencode's own ids end in a
+// part of the same length.
 const hashLen = 14
 
-// messageHash is the end of the id that a mail's message gets.
+// messageHash returns the end of the message id for a mail.
 func messageHash(mail string) string {
 	h := sha256.Sum256([]byte(mail))
 	return hex.EncodeToString(h[:])[:hashLen]
 }
 
-// messageStamp is the beginning: milliseconds and a counter in 48 bits, as
-// opencode makes its own, and later than last.
+// messageStamp returns the beginning of a message id: milliseconds and a counter in 48 bits, as in
+// opencode's own ids, and later than last.
 func messageStamp(at time.Time, last string) string {
 	stamp := fmt.Sprintf("%012x", uint64(at.UnixMilli())*0x1000&maxStamp)
 	if stamp > last {
@@ -34,7 +35,7 @@ func messageStamp(at time.Time, last string) string {
 	}
 	n, err := strconv.ParseUint(last, 16, 64)
 	if err != nil {
-		return stamp // not of its making
+		return stamp // not made by messageStamp
 	}
 	return fmt.Sprintf("%012x", (n+1)&maxStamp)
 }
@@ -44,7 +45,7 @@ const (
 	maxStamp = 0xffffffffffff
 )
 
-// Deliver is Channel's.
+// Deliver implements courier.Channel.
 func (s *server) Deliver(ctx context.Context, mail []team.Mail) []team.Outcome {
 	s.mu.Lock()
 	up, id := s.up, s.session
@@ -66,25 +67,25 @@ func (s *server) Deliver(ctx context.Context, mail []team.Mail) []team.Outcome {
 	return out
 }
 
-// Settles is true: the session tells what it has, if it is asked for it.
+// Settles returns true: reading the session shows which messages it has.
 func (s *server) Settles() bool { return true }
 
-// textSum tells a text.
+// textSum identifies a text.
 type textSum [sha256.Size]byte
 
 func sumOf(text string) textSum { return sha256.Sum256([]byte(text)) }
 
-// letter is a text that was posted.
+// letter is a posted text.
 type letter struct {
 	id     string // of the mail
 	sum    textSum
-	unsure bool // its post had no answer
+	unsure bool // its post got no answer
 }
 
-// partOf is the id of the part that the text of a message of ours is.
+// partOf returns the id of the text part of one of our messages.
 func partOf(msg string) string { return "prt_" + strings.TrimPrefix(msg, "msg_") }
 
-// part notes the text that the session has of a message of ours: with the whole of it, that
+// part records the text that the session has of one of our messages: once the text is whole, the
 // message is accepted.
 func (s *server) part(msg string, p messagePart, source string) {
 	if p.Type != "text" || p.Text == "" || !minted(msg) || p.ID != partOf(msg) {
@@ -104,14 +105,14 @@ func (s *server) part(msg string, p messagePart, source string) {
 	}
 }
 
-// standsAs is the evidence that the session has a message.
+// standsAs returns the evidence that the session has a message.
 func standsAs(msg string) string { return "it stands in the session as " + msg }
 
-// promptPrefix begins the name of the first message of a generation, which is no mail.
+// promptPrefix begins the name of a generation's first message, which is not mail.
 const promptPrefix = "prompt-"
 
-// give posts one text, unless the session has it. Again is for one that was posted before
-// and is not in the session: the post may have been lost.
+// give posts one text unless the session has it. again marks a text that was posted before and is
+// missing in the session: the post may have been lost.
 func (s *server) give(ctx context.Context, session, mail, text string, again bool) team.Outcome {
 	o := team.Outcome{ID: mail, State: team.Injected}
 	hash, sum := messageHash(mail), sumOf(text)
@@ -125,14 +126,14 @@ func (s *server) give(ctx context.Context, session, mail, text string, again boo
 	l, posted := s.mail[msg]
 	if known && posted && !again && !l.unsure {
 		s.mu.Unlock()
-		return o // its receipt is on the way
+		return o // its receipt follows
 	}
 	if _, other := s.stored[msg]; other && msg <= s.answered {
 		s.mu.Unlock()
 		o.Reason = "the session has another text as " + msg
 		return o
 	}
-	// One that comes to stand before what was answered is seen, and begins no turn.
+	// The model sees a message placed before the last answered one, but no turn begins for it.
 	if !known || msg <= s.answered {
 		delete(s.mail, msg)
 		s.stamp = messageStamp(time.Now(), s.stamp)
@@ -148,7 +149,7 @@ func (s *server) give(ctx context.Context, session, mail, text string, again boo
 	o.State, o.Reason = team.Held, err.Error()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.stored[msg] == sum { // the event was faster
+	if s.stored[msg] == sum { // the event arrived first
 		o.State, o.Reason, o.Evidence = team.Accepted, "", standsAs(msg)
 		return o
 	}
@@ -161,16 +162,16 @@ func (s *server) give(ctx context.Context, session, mail, text string, again boo
 	s.mail[msg] = letter{id: mail, sum: sum, unsure: true}
 	select {
 	case s.late <- struct{}{}:
-	default: // it looks already
+	default: // a look is already pending
 	}
 	return o
 }
 
-// lookAfter is how long a post that had no answer may still be under way.
+// lookAfter is how long a post without an answer may still be processed.
 const lookAfter = 5 * time.Second
 
-// lookLate reads the session some time after a post that had no answer, and reports that, so
-// that what is missing then is given again.
+// lookLate reads the session some time after a post without an answer, and reports that it has
+// done so, so that missing messages are sent again.
 func (s *server) lookLate(ctx context.Context) {
 	for {
 		select {
@@ -185,7 +186,7 @@ func (s *server) lookLate(ctx context.Context) {
 		up, id := s.up, s.session
 		s.mu.Unlock()
 		if !up {
-			continue // the next connection reads it
+			continue // the next connection reads the session
 		}
 		within, cancel := context.WithTimeout(ctx, 30*time.Second)
 		_, err := s.read(within, id)
@@ -197,7 +198,7 @@ func (s *server) lookLate(ctx context.Context) {
 	}
 }
 
-// prompt posts a message; without a text it adds nothing to one that is there.
+// prompt posts a message; without a text it adds nothing to an existing message.
 func (s *server) prompt(ctx context.Context, session, msg, text string) error {
 	in := map[string]any{"messageID": msg, "parts": []any{}}
 	if text != "" {

@@ -6,14 +6,15 @@ import (
 	"github.com/teamctl/teamctl/internal/courier"
 )
 
-// retryFile is what stands in the bundle of a wait for the end of a limit.
+// retryFile is the bundle's record of a wait for the end of a limit.
 const retryFile = "retry.json"
 
-// longRetry tells a limit, which a person may want to know of, from a hiccup.
+// longRetry is the wait from which on a retry counts as a limit that a person may want to know
+// about.
 const longRetry = time.Minute
 
-// began is when a retry that comes at next was told first: whoever takes over later,
-// when a person has ended that limit, must not take it for another.
+// began returns when a retry due at next was first reported. The next supervisor must not take it
+// for another limit after a person has ended this one.
 func (s *server) began(next time.Time) time.Time {
 	var last courier.ShownLimit
 	if err := courier.ReadJSON(s.f.Bundle, retryFile, &last); err == nil && last.Generation == s.f.Generation && last.Until.Equal(next) {
@@ -26,8 +27,8 @@ func (s *server) began(next time.Time) time.Time {
 	return last.Since
 }
 
-// Retries reports whether the session sits in a turn that goes on by itself at the end
-// of a limit, which is far off: what it is given before waits as long.
+// Retries reports whether the session is in a turn that continues by itself at the far-off end of
+// a limit: a message sent before that waits as long.
 func (s *server) Retries() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -18,57 +18,56 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// server is the channel to an opencode whose TUI serves HTTP on a port of the
-// agent's own, with a password.
+// server is the channel to an opencode whose TUI serves HTTP on a port of its own, with a
+// password.
 //
-// A message is a prompt_async with a message id that we mint: an idle session
-// begins a turn, a busy one takes it at the next tool boundary. opencode orders
-// messages by their ids, so an id begins with the time, as its own do; it ends with
-// a hash of the mail's id, by which the session itself tells what it was given,
-// also after a kill. The text is a part with an id of our own as well: posted twice, a
-// message stands in the session once.
+// A message is a prompt_async with a message id chosen by the channel: an idle session begins a
+// turn, a busy one takes the message at the next tool boundary. opencode orders messages by id, so
+// an id begins with the time, as opencode's own ids do. It ends with a hash of the mail's id, so
+// that the session itself shows which mail it was sent, also after a kill. The text part has an id
+// chosen by the channel as well: a message that is posted twice is in the session once.
 //
-// The answer to prompt_async comes before the session has the message, seconds before on
-// a busy machine, and may never come to a server that takes it all the same. So the
-// receipt is the message as the session has it, with its text: by an event, or by reading.
+// The answer to prompt_async comes before the session has the message, by seconds on a busy
+// machine, and may never come although the server has taken the message. The receipt is therefore
+// the message as the session has it, with its text, seen in an event or by reading.
 type server struct {
 	f      courier.Facts
 	report courier.Report
 	cancel context.CancelFunc
 	done   sync.WaitGroup
 	client *http.Client
-	late   chan struct{} // capacity 1: a post had no answer
+	late   chan struct{} // capacity 1: a post got no answer
 
 	mu       sync.Mutex
 	up       bool
 	session  string
 	seen     map[string]string  // hash of the mail's id -> message id
-	mail     map[string]letter  // message id -> what was posted under it, and has no receipt yet
-	stored   map[string]textSum // message id of ours -> the text that the session has of it
-	answered string             // newest message that an answer has as its parent
+	mail     map[string]letter  // message id -> the text posted under it, until its receipt
+	stored   map[string]textSum // our message id -> the text that the session has of it
+	answered string             // newest message that is the parent of an answer
 	given    string             // newest of our messages in the session
-	tried    string             // of our messages: the one that a turn was last begun for
-	tries    int                // and how often
-	regiven  map[string]string  // our message that a compaction has taken away -> the one that it was given again as
-	doubt    bool               // there was a compaction: what it has taken away is not known yet
+	tried    string             // our message for which a turn was last begun
+	tries    int                // number of turns begun for it
+	regiven  map[string]string  // our message taken away by a compaction -> its replacement
+	doubt    bool               // there was a compaction, and its effect is not known yet
 	asks     map[string]team.WaitFor
 	busy     bool
-	stamp    string // newest among the ids of the session
+	stamp    string // newest id of the session
 	mode     team.Mode
-	next     time.Time // of a retry, zero for none
+	next     time.Time // time of the next retry, zero for none
 
-	patience time.Duration // for the beginning of the stream; used by connection only
-	unshown  string        // a session that was made and that nobody has the TUI show yet; as patience
+	patience time.Duration // bound of the wait for the stream; used only by connection
+	unshown  string        // a new session that the TUI does not show yet; used only by connection
 }
 
-// A server that is asked for its events while it starts may never answer that request:
-// it is asked again after patienceFirst, and then after longer, for a busy machine.
+// A server that is asked for its events during its start may never answer that request: it is
+// asked again after patienceFirst, and later at longer intervals for a busy machine.
 const (
 	patienceFirst = 3 * time.Second
 	patienceMost  = time.Minute
 )
 
-// Open is the Opener of adapter.WayServer.
+// Open is the courier.Opener of adapter.WayServer.
 func Open(_ context.Context, f courier.Facts, _ courier.Screen, r courier.Report) (courier.Channel, error) {
 	if f.Link.URL == "" {
 		return nil, team.Errorf(team.CodeInternal, "open a channel to %s: its link has no address", f.AgentID)
@@ -85,14 +84,14 @@ func Open(_ context.Context, f courier.Facts, _ courier.Screen, r courier.Report
 	return s, nil
 }
 
-// Close is Channel's.
+// Close implements courier.Channel.
 func (s *server) Close() {
 	s.cancel()
 	s.done.Wait()
 	s.client.CloseIdleConnections()
 }
 
-// statusError is an answer that is not a success: the server did not do it.
+// statusError is an answer without success: the request had no effect.
 type statusError struct {
 	status int
 	text   string
@@ -100,7 +99,7 @@ type statusError struct {
 
 func (e *statusError) Error() string { return fmt.Sprintf("%d %s", e.status, e.text) }
 
-// request asks the server. out may be nil.
+// request sends a request to the server. out may be nil.
 func (s *server) request(ctx context.Context, method, path string, in, out any) error {
 	resp, err := s.open(ctx, method, path, in)
 	if err != nil {
@@ -145,7 +144,7 @@ func (s *server) open(ctx context.Context, method, path string, in any) (*http.R
 		b, _ := io.ReadAll(io.LimitReader(resp.Body, 300))
 		return nil, &statusError{resp.StatusCode, strings.TrimSpace(string(b))}
 	}
-	// What it does not know it answers with its web page.
+	// The server answers unknown paths with its web page.
 	if t := resp.Header.Get("Content-Type"); strings.HasPrefix(t, "text/html") {
 		resp.Body.Close()
 		return nil, &statusError{http.StatusNotFound, method + " " + path + " is answered with a page"}
@@ -153,7 +152,7 @@ func (s *server) open(ctx context.Context, method, path string, in any) (*http.R
 	return resp, nil
 }
 
-// connection is one stream of events, and what has to be asked when it begins.
+// connection handles one stream of events, and the requests due at its start.
 func (s *server) connection(ctx context.Context) (up bool) {
 	stream, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -165,7 +164,7 @@ func (s *server) connection(ctx context.Context) (up bool) {
 		err = context.Canceled
 	}
 	if err != nil {
-		if !intime { // a refusal, for nobody listens yet, says nothing of how long an answer takes
+		if !intime { // a refused connection, before the server listens, says nothing about how long an answer takes
 			s.patience = min(2*s.patience, patienceMost)
 		}
 		s.f.Log.Debug("server not reached", "member", s.f.Name, "err", err)
@@ -207,7 +206,7 @@ func (s *server) see(o team.Observation) {
 	s.report(o)
 }
 
-// begin finds or makes the session, reads what it has, and gives the first message.
+// begin finds or creates the session, reads its messages, and sends the first message.
 func (s *server) begin(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -244,8 +243,8 @@ func (s *server) begin(ctx context.Context) error {
 	return nil
 }
 
-// find is the session of this generation, by its title; it is made when there is
-// none, and shown in the TUI.
+// find returns the session of this generation, by its title. It creates a missing session and
+// shows it in the TUI.
 func (s *server) find(ctx context.Context) (string, error) {
 	title := s.f.AgentID + " " + s.f.Generation
 	var all []struct{ ID, Title string }
@@ -273,12 +272,12 @@ type messageInfo struct {
 	ParentID  string `json:"parentID"`
 	Mode      string `json:"mode"`
 	Finish    string `json:"finish"`
-	// Of an answer that an error has ended.
+	// Set on an answer that an error has ended.
 	Error *sessionError `json:"error"`
 	Time  struct{ Created, Completed int64 }
 }
 
-// sessionMessage is a message with what it consists of.
+// sessionMessage is a message with its parts.
 type sessionMessage struct {
 	Info  messageInfo
 	Parts []messagePart
@@ -288,11 +287,11 @@ type messagePart struct {
 	ID   string `json:"id"`
 	Type string `json:"type"`
 	Text string `json:"text"`
-	// Of a compaction: the first message that it has left as it was.
+	// Set on a compaction: the first message that it left unchanged.
 	Tail string `json:"tail_start_id"`
 }
 
-// read takes what the session already has, and returns it.
+// read processes the messages of the session and returns them.
 func (s *server) read(ctx context.Context, id string) (all []sessionMessage, err error) {
 	if err := s.request(ctx, http.MethodGet, "/session/"+id+"/message", nil, &all); err != nil {
 		return nil, err
@@ -306,7 +305,7 @@ func (s *server) read(ctx context.Context, id string) (all []sessionMessage, err
 	return all, nil
 }
 
-// sync asks what it does now: the stream tells changes only.
+// sync requests the current status: the stream reports only changes.
 func (s *server) sync(ctx context.Context, id string) error {
 	var status map[string]sessionStatus
 	if err := s.request(ctx, http.MethodGet, "/session/status", nil, &status); err != nil {
@@ -332,7 +331,7 @@ func (s *server) sync(ctx context.Context, id string) error {
 }
 
 type sessionStatus struct {
-	Type    string `json:"type"` // idle, busy, retry; absent is idle
+	Type    string `json:"type"` // idle, busy or retry; absent means idle
 	Message string `json:"message"`
 	Next    int64  `json:"next"` // of retry: Unix milliseconds
 }
@@ -356,7 +355,7 @@ func (s *server) changed(st sessionStatus, source string) {
 	}
 	s.mu.Lock()
 	s.busy, s.next = o.Activity != team.Idle, next
-	for _, w := range s.asks { // it stays busy while it waits
+	for _, w := range s.asks { // the session stays busy while it waits
 		if s.busy {
 			o.Activity, o.For = team.Waiting, w
 		}
@@ -366,7 +365,7 @@ func (s *server) changed(st sessionStatus, source string) {
 	s.see(o)
 }
 
-// permissionRequest is a permission or question that is asked.
+// permissionRequest is an open permission request or question.
 type permissionRequest struct {
 	ID         string          `json:"id"`
 	SessionID  string          `json:"sessionID"`
@@ -381,7 +380,7 @@ type permissionRequest struct {
 
 func (s *server) asked(p permissionRequest, what team.WaitFor) {
 	s.mu.Lock()
-	ours := p.SessionID == s.session // a sub-agent's is the TUI's to ask
+	ours := p.SessionID == s.session // a sub-agent's request is left to the TUI
 	if ours {
 		s.asks[p.ID] = what
 	}
@@ -391,7 +390,7 @@ func (s *server) asked(p permissionRequest, what team.WaitFor) {
 	}
 	ask := &team.Ask{ID: p.ID, For: what, Tool: p.Permission, ToolUseID: p.Tool.CallID,
 		Description: strings.Join(p.Patterns, "\n"), Input: p.Metadata}
-	switch p.Permission { // of a shell it names each command of the line, of files those from the repository's root
+	switch p.Permission { // for a shell it lists each command of the line, for files the paths relative to the repository
 	case "bash":
 		ask.Command = ask.Description
 	case "edit", "read":
@@ -403,7 +402,7 @@ func (s *server) asked(p permissionRequest, what team.WaitFor) {
 	s.see(team.Observation{Activity: team.Waiting, For: what, Source: "permission.asked", Ask: ask})
 }
 
-// message notes one message of the session.
+// message records one message of the session.
 func (s *server) message(m messageInfo) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -418,14 +417,14 @@ func (s *server) message(m messageInfo) {
 			s.given = max(s.given, m.ID)
 		}
 	case m.compacted():
-		// What it was about is a summary now, and the answers that follow are to that.
+		// Its subject is a summary now, and later answers refer to that.
 		s.doubt = s.doubt || s.given > s.answered
 	case m.Role == "assistant" && m.Mode != compaction:
 		s.answered = max(s.answered, m.ParentID)
 	}
 }
 
-// take is called for every event, in order.
+// take handles events, in order.
 func (s *server) take(ctx context.Context, data []byte) {
 	var e struct {
 		Type       string
@@ -450,7 +449,7 @@ func (s *server) take(ctx context.Context, data []byte) {
 		}
 	}
 	if json.Unmarshal(data, &e) != nil || json.Unmarshal(e.Properties, &p) != nil {
-		return // a shape that a later version gave to something that we do not need
+		return // an unneeded event whose shape changed in a later version
 	}
 	s.mu.Lock()
 	ours := p.SessionID == s.session
@@ -504,7 +503,7 @@ func (s *server) take(ctx context.Context, data []byte) {
 	}
 }
 
-// SetMode is Channel's: each prompt says which agent it is for.
+// SetMode implements courier.Channel: each prompt names the agent for the mode.
 func (s *server) SetMode(mode team.Mode) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -512,7 +511,7 @@ func (s *server) SetMode(mode team.Mode) string {
 	return adapter.OpencodeWhen(s.f.Link, mode)
 }
 
-// Interrupt is Channel's.
+// Interrupt implements courier.Channel.
 func (s *server) Interrupt(ctx context.Context) error {
 	s.mu.Lock()
 	up, id := s.up, s.session
@@ -524,12 +523,12 @@ func (s *server) Interrupt(ctx context.Context) error {
 		return fmt.Errorf("interrupt %s: %w", s.f.AgentID, err)
 	}
 	s.mu.Lock()
-	s.next = time.Time{} // of a turn that is over: nobody has to break it off again
+	s.next = time.Time{} // of a finished turn: nothing is left to interrupt
 	s.mu.Unlock()
 	return nil
 }
 
-// Answer is Channel's.
+// Answer implements courier.Channel.
 func (s *server) Answer(ctx context.Context, r team.Reply) error {
 	s.mu.Lock()
 	what, ok := s.asks[r.ID]

@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// showAgain are the pauses between two looks at the screen, showWithin bounds a request.
+// showAgain are the pauses between looks at the screen, showWithin bounds a request.
 var showAgain = []time.Duration{
 	500 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second, 32 * time.Second,
 }
 
 const showWithin = 10 * time.Second
 
-// show has the TUI show the session. A TUI that does not listen yet loses the word, and
-// only its screen tells of that: while it shows no conversation and nobody has typed into
-// it, the session is selected again.
+// show makes the TUI show the session. A TUI that does not listen yet loses the request, and only
+// its screen reveals that: the session is selected again as long as the screen shows no
+// conversation and no typed text.
 func (s *server) show(ctx context.Context, id string) {
 	s.selectSession(ctx, id)
 	for _, pause := range showAgain {

@@ -7,20 +7,20 @@ import (
 	"time"
 )
 
-// takeUpTries bounds how often a turn is begun for one message: a turn that comes to its
-// end before it has an answer, for there is no such model, would be begun for ever. The
-// first may be lost in the turn that is still ending.
+// takeUpTries bounds the turns begun for one message: turns that end before an answer, for
+// instance because the model does not exist, would otherwise be begun for ever. The first one may
+// be lost in a turn that is just ending.
 const takeUpTries = 4
 
-// minted reports whether a message's id is of our making: opencode's own end in letters
-// of both cases.
+// minted reports whether this channel made a message's id: opencode's own ids end in letters of
+// both cases.
 func minted(id string) bool {
 	rest, ok := strings.CutPrefix(id, "msg_")
 	return ok && len(rest) == stampLen+hashLen && strings.Trim(rest, "0123456789abcdef") == ""
 }
 
-// unanswered is the newest of our messages if the session is at rest and no answer came
-// to it or to a later one, and whether a turn may be begun for it.
+// unanswered returns the newest of our messages if the session is at rest and neither that message
+// nor a later one was answered, and whether a turn may be begun for it.
 func (s *server) unanswered() (msg string, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -30,15 +30,14 @@ func (s *server) unanswered() (msg string, ok bool) {
 	return s.given, s.given != s.tried || s.tries < takeUpTries
 }
 
-// takeUp begins a turn for a message of ours that lies in the session with nobody at work
-// on it. opencode keeps what comes while a turn is being broken off, or fails, and does
-// not look for it when that turn is over; it tells that it is at rest twice then, once
-// before that. It is called whenever the session was told to be at rest, and costs
-// nothing where nothing lies there.
+// takeUp begins a turn for one of our messages that is in the session without an answer. opencode
+// keeps messages that arrive while a turn is being aborted or fails, and does not process them
+// when that turn is over; it reports idle twice then, once before that point. takeUp is called
+// whenever the session was reported idle, and costs nothing if no such message exists.
 //
-// The same message with nothing in it begins a turn and adds no text to it (with its text
-// it would have that twice). It must not be sent before the message has its text, or that
-// turn is about an empty one.
+// Posting the same message without content begins a turn and adds no text; with its text the
+// message would have it twice. The message must have its text before that, or the turn is about an
+// empty message.
 func (s *server) takeUp(ctx context.Context) {
 	s.restoreNow(ctx)
 	if _, ok := s.unanswered(); !ok {
