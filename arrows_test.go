@@ -164,17 +164,21 @@ var rooms = map[string]room{
 		may: []string{"team", leaf}, never: append([]string{"net"}, noExec...),
 		why: "watches the log of a member and knows nothing else of it",
 	},
+	"supervisor/approval": {
+		may: []string{"team", "ledger", "inbox", "internal/permit"}, never: append([]string{"net"}, noExec...),
+		why: "what answers a member's request: it asks nobody and changes nothing",
+	},
 	"supervisor/trees": {
 		may: []string{"team", "internal/run", "ledger", "worktree", "supervisor/loop"}, never: append([]string{"net"}, noExec...),
 		why: "the worktrees of members: git is in worktree, and when one is made the core decides",
 	},
 	"supervisor": {
-		may:  []string{"supervisor/loop", "supervisor/policy", "supervisor/rest", "supervisor/trees", "team", leaf, "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/bundle", "backends/holder", "ledger", "inbox", "mail", "worktree", "internal/hooks", "internal/permit", "internal/publish", "internal/sink"},
+		may:  []string{"supervisor/loop", "supervisor/policy", "supervisor/rest", "supervisor/trees", "supervisor/approval", "team", leaf, "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/bundle", "backends/holder", "ledger", "inbox", "mail", "worktree", "internal/hooks", "internal/permit", "internal/publish", "internal/sink"},
 		libs: []string{multierr}, never: noSQL,
 		why: "the supervisor is handed its backends and what to launch: it knows no terminal, tool, agent or screen",
 	},
 	"tool": {
-		may:  []string{"team", leaf, "backends", "internal/cgroup", "internal/proc", "internal/run", "ledger", "inbox", "mail", "worktree", "internal/hooks", "internal/permit", "internal/publish", "internal/sink", "supervisor", "supervisor/trees"},
+		may:  []string{"team", leaf, "backends", "internal/cgroup", "internal/proc", "internal/run", "ledger", "inbox", "mail", "worktree", "internal/hooks", "internal/permit", "internal/publish", "internal/sink", "supervisor", "supervisor/trees", "supervisor/approval"},
 		libs: []string{xsys}, never: append([]string{"flag"}, noSQL...),
 		why: "every operation once, for every edge: no printing, no flags, no MCP",
 	},
@@ -253,7 +257,7 @@ var rooms = map[string]room{
 		why: "speaks to the server of opencode, and to nothing else",
 	},
 	"internal/courier/acp": {
-		may: []string{"team", "internal/adapter", "agent", "backends/bundle", "ledger", "supervisor", "tool"}, libs: []string{"github.com/coder/acp-go-sdk"}, never: append([]string{"net"}, noSQL...),
+		may: []string{"team", "internal/adapter", "agent", "backends/bundle", "ledger", "supervisor", "supervisor/approval", "tool"}, libs: []string{"github.com/coder/acp-go-sdk"}, never: append([]string{"net"}, noSQL...),
 		why: "the process of a member whose agent speaks the protocol: its mail comes by the agent's conversation, its questions go through the tools",
 	},
 	"internal/courier/couriertest": {
@@ -261,7 +265,7 @@ var rooms = map[string]room{
 		why: "what the tests of the channels share: no program links it",
 	},
 	"internal/courier/hook": {
-		may: []string{"team", leaf, "inbox", "ledger", "supervisor", "tool", "internal/adapter", "internal/courier"}, never: noExec,
+		may: []string{"team", leaf, "inbox", "ledger", "mail", "supervisor", "tool", "internal/adapter", "internal/courier"}, never: noExec,
 		why: "what an agent's hook does is done through the tools, like everything that an agent does",
 	},
 	"internal/bridge": {
@@ -336,13 +340,14 @@ var testRooms = map[string][]string{
 	"internal/courier/opencode": {"internal/fakecli", "internal/courier/couriertest"},
 	"internal/courier/acp":      {"internal/fakecli", "internal/courier/couriertest"},
 	"cmd":                       {"internal/openpty", "mail"},
-	"internal/courier/hook":     {"mail"},
+	"internal/courier/hook":     {"supervisor/approval"},
 	"agent":                     {"internal/proc", "agent/model"}, // to see that nothing is left of a command; the script model
 	"agent/tools":               {"internal/proc"},                // likewise
 	"agent/confine":             {"team", "internal/run"},         // to confine a real command
 	"scripts":                   {"mail"},
 	"supervisor":                {"supervisor/looptest"},
 	"supervisor/trees":          {"supervisor/looptest"},
+	"supervisor/approval":       {"supervisor/looptest"},
 	"internal/control":          {"backends", "internal/publish"}, // a supervisor to serve needs one
 	".":                         {leaf, "ledger"},                 // reads test names out of documents; the examples use what the operations return
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor/state"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -99,7 +100,7 @@ func (s *Supervisor) settleAdopted(m *member, a adoption) {
 			_ = s.patch(m, ledger.MemberPatch{Observed: &running, PID: &pid, PaneID: &pane, StartedAt: &started})
 		}
 		s.endDoubt(m)
-		if !m.row.Ready && !paused(m.row) {
+		if !m.row.Ready && !state.Paused(m.row) {
 			s.awaitReady(m)
 		}
 		s.openLine(m)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor/approval"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -82,7 +83,7 @@ func (s *Supervisor) queueAsk(ctx context.Context, row ledger.Member, kind ledge
 		in.Deadline = time.Now().Add(d).UnixMilli()
 	}
 	if kind == ledger.ApprovePermission && !a.Screen { // what stands on a screen is no word of the program's
-		if in.Decided, err = ByRules(ctx, s.cfg.Ledger, row, requestOf(a)); err != nil {
+		if in.Decided, err = approval.ByRules(ctx, s.cfg.Ledger, row, approval.RequestOf(a)); err != nil {
 			return 0, err
 		}
 	}
@@ -181,13 +182,13 @@ func (s *Supervisor) bring(ctx context.Context, l *line, name, request string, i
 	l.calls.Lock()
 	defer l.calls.Unlock()
 	r := team.Reply{ID: request, For: team.WaitPermission, Allow: a.State == ledger.ApprovalApproved, Feedback: a.Feedback}
-	with, err := GrantedWith(ctx, s.cfg.Ledger, a)
+	with, err := approval.GrantedWith(ctx, s.cfg.Ledger, a)
 	if err != nil {
 		s.log.Warn("answer", "member", name, "request", request, "err", err)
 		return undecided
 	}
 	if len(with.Input) > 0 { // no channel can change what an agent does, only let it or not
-		r.Allow, r.Feedback = false, OtherInput(with.Input)
+		r.Allow, r.Feedback = false, approval.OtherInput(with.Input)
 	}
 	if a.Kind == ledger.ApprovePlan {
 		r.For, r.Mode = team.WaitPlan, with.Mode
@@ -201,11 +202,6 @@ func (s *Supervisor) bring(ctx context.Context, l *line, name, request string, i
 	}
 	s.noteAnswered(ctx, a, err)
 	return brought
-}
-
-// OtherInput tells an agent that it may not do what it asked for, and what it may do.
-func OtherInput(input json.RawMessage) string {
-	return "it was approved with another input only: " + string(input)
 }
 
 // bringing is how an attempt to bring an answer ended.

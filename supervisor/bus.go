@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/supervisor/loop"
+	"github.com/teamctl/teamctl/supervisor/state"
 )
 
 // bus is the supervisor as its services see it.
@@ -62,5 +63,5 @@ func (b bus) Find(name string) (loop.Member, bool) {
 }
 
 func view(m *member) loop.Member {
-	return loop.Member{Member: m.row, Busy: m.step != "" || m.stop != nil, Paused: paused(m.row)}
+	return loop.Member{Member: m.row, Busy: m.step != "" || m.stop != nil, Paused: state.Paused(m.row)}
 }

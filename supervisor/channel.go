@@ -10,8 +10,8 @@ import (
 
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/backends/bundle"
-	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/mail"
 	"github.com/teamctl/teamctl/supervisor/state"
 	"github.com/teamctl/teamctl/team"
 )
@@ -245,7 +245,7 @@ func (s *Supervisor) handOver(ctx context.Context, l *line, row ledger.Member) (
 func (s *Supervisor) handOverTo(ctx context.Context, l *line, row ledger.Member, out []ledger.Outgoing) (left bool, next time.Duration, err error) {
 	asking := !l.settled && l.settles()
 	doubt, next := s.askAbout(l, out, asking, time.Now()) // handed over before, and not known to be accepted
-	var mail []team.Mail
+	var give []team.Mail
 	var drop []ledger.DeliveryMark
 	for _, o := range out {
 		switch o.Delivery.State {
@@ -257,13 +257,13 @@ func (s *Supervisor) handOverTo(ctx context.Context, l *line, row ledger.Member,
 				}
 				continue
 			}
-			mail = append(mail, MailOf(ctx, s.cfg.Ledger, o.Message))
+			give = append(give, mail.Of(ctx, s.cfg.Ledger, o.Message))
 		case team.Posted: // its poster mails it, and that wakes us
 		case team.Injected, team.Unknown:
 			if doubt[o.Message.ID] {
-				again := MailOf(ctx, s.cfg.Ledger, o.Message)
+				again := mail.Of(ctx, s.cfg.Ledger, o.Message)
 				again.Again = true
-				mail = append(mail, again)
+				give = append(give, again)
 			}
 		case team.Accepted, team.Read, team.Answered, team.Dropped:
 		}
@@ -273,14 +273,14 @@ func (s *Supervisor) handOverTo(ctx context.Context, l *line, row ledger.Member,
 			return true, next, err
 		}
 	}
-	if len(mail) == 0 {
+	if len(give) == 0 {
 		return false, next, nil
 	}
 	if held, err := s.holdBack(ctx, row, out); held || err != nil {
 		return true, next, err
 	}
 	l.calls.Lock()
-	outcomes := l.Deliver(ctx, mail)
+	outcomes := l.Deliver(ctx, give)
 	l.notePending(outcomes)
 	l.settled = l.settled || asking && !slices.ContainsFunc(outcomes, func(o team.Outcome) bool { return doubt[o.ID] && o.State == team.Held })
 	l.calls.Unlock()
@@ -330,22 +330,6 @@ func (s *Supervisor) noteDelivered(ctx context.Context, row ledger.Member, marks
 	}
 	_, err = box.MarkRead(ctx, got...)
 	return err
-}
-
-// MailOf is a message as an agent gets it.
-func MailOf(ctx context.Context, l *ledger.Ledger, msg ledger.Message) team.Mail {
-	a := inbox.Attributes{TeammateID: msg.From, Kind: msg.Kind, Summary: msg.Summary, RequestID: msg.RequestID, MessageID: msg.ID}
-	if msg.Kind == team.KindMessage {
-		a.Kind = ""
-	}
-	if from, err := l.Member(ctx, msg.From); err == nil {
-		a.Color = from.Color
-	}
-	e := inbox.Entry{From: msg.From, Text: msg.Text, ID: msg.ID}
-	return team.Mail{
-		ID: msg.ID, Seq: msg.Seq, From: msg.From, Kind: msg.Kind, Summary: msg.Summary, RequestID: msg.RequestID, Raw: msg.Text,
-		Text: inbox.Render([]inbox.Entry{e}, inbox.RenderOptions{Facts: func(inbox.Entry) (inbox.Attributes, bool) { return a, true }}),
-	}
 }
 
 // observed is what was seen of a generation.
@@ -427,7 +411,7 @@ func (s *Supervisor) showState(m *member) {
 	// One limit may follow another before anybody has heard of the first one's end.
 	limit := v.Activity == team.Limited && (!v.Since.Equal(m.limit) || until != m.row.LimitedTo)
 	if v.Activity != m.row.Activity || v.For != m.row.WaitsFor || until != m.row.LimitedTo || v.Failed != m.row.TurnError ||
-		saysNoHooks(m.row, v) != HasNoHooks(m.row) {
+		saysNoHooks(m.row, v) != state.HasNoHooks(m.row) {
 		s.writeState(m, v, until)
 	}
 	if limit {
@@ -449,10 +433,10 @@ func (s *Supervisor) writeState(m *member, v team.Verdict, until int64) {
 		}
 	}
 	if saysNoHooks(m.row, v) {
-		why = NoHooksReason
+		why = state.NoHooksReason
 	}
-	if paused(m.row) { // what was on its way when it was frozen
-		why = PausedReason
+	if state.Paused(m.row) { // what was on its way when it was frozen
+		why = state.PausedReason
 	}
 	p := ledger.MemberPatch{Activity: &v.Activity, WaitsFor: &v.For, LimitedTo: &until, TurnError: &v.Failed, Reason: &why}
 	if v.Activity == team.Idle && (m.row.Activity != team.Idle || v.Failed != "" && v.Failed != m.row.TurnError) && m.plan.Channel {
@@ -510,7 +494,7 @@ func (s *Supervisor) Explain(ctx context.Context, name string) (team.Report, err
 			r.Verdict = team.Verdict{Activity: team.ActivityUnknown, Tier: team.TierProcess.String(), Source: string(m.row.Observed)}
 			r.Evidence = slices.DeleteFunc([]string{m.row.Reason, m.row.ExitText}, func(s string) bool { return s == "" })
 		}
-		if Unknown(m.row) {
+		if state.Unknown(m.row) {
 			r.Verdict = team.Verdict{Activity: team.ActivityUnknown, Tier: team.TierProcess.String(), Evidence: []string{m.row.Reason}}
 		}
 		reply(r, nil)
@@ -559,4 +543,9 @@ func (s *Supervisor) InterruptMember(ctx context.Context, name string) error {
 		s.send(notInterrupted{t.session, t.generation})
 	}
 	return err
+}
+
+// saysNoHooks reports whether a member's row is to say that its hooks do not run.
+func saysNoHooks(m ledger.Member, v team.Verdict) bool {
+	return v.NoHooks && v.Activity != team.Waiting && v.Activity != team.Limited && !state.Paused(m)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor/approval"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -401,7 +402,7 @@ func TestScreenIsAnsweredByNoRule(t *testing.T) {
 	t.Parallel()
 	c := &fakeCourier{}
 	r, say := talking(t, c)
-	if err := r.led.Set(r.Context(), SettingPermissions, team.Permissions{Allow: []team.PermissionRule{{Tool: "*"}}}); err != nil {
+	if err := r.led.Set(r.Context(), approval.SettingPermissions, team.Permissions{Allow: []team.PermissionRule{{Tool: "*"}}}); err != nil {
 		t.Fatal(err)
 	}
 	for _, screen := range []bool{true, false} {

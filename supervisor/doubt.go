@@ -2,12 +2,12 @@ package supervisor
 
 import (
 	"context"
-	"strings"
 
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/backends/holder"
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor/state"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -15,21 +15,13 @@ import (
 // known, nothing of its name is started, and adoption is tried again, first after
 // a second and then more and more rarely, until it is known.
 
-const unknownReason = "state unknown, it may live: "
-
-// Unknown reports whether the supervisor cannot tell what has become of a member's
-// process: Observed is then what was seen last.
-func Unknown(m ledger.Member) bool {
-	return m.Observed.Alive() && strings.HasPrefix(m.Reason, unknownReason)
-}
-
 // doubt keeps a member in doubt and arms the next attempt. Whoever waits is told.
 func (s *Supervisor) doubt(m *member, why error) {
 	m.doubts++
 	m.unsure = team.Errorf(team.CodeUnavailable, "it is not known whether %s lives: %w", m.row.Name, why).
 		WithReason(team.ReasonStateUnknown).WithHint("teamctl doctor --team " + s.cfg.Layout.Key + " says more; teamctl kill " + m.row.Name + " ends what can be found of it")
 	s.log.Warn("cannot adopt", "member", m.row.Name, "attempt", m.doubts, "err", why)
-	unknown, reason := team.ActivityUnknown, unknownReason+why.Error()
+	unknown, reason := team.ActivityUnknown, state.UnknownReason+why.Error()
 	_ = s.patch(m, ledger.MemberPatch{Activity: &unknown, Reason: &reason})
 	s.after("adopt:"+m.row.SessionKey, s.policy.Backoff(m.doubts), adoptAgain{m.row.SessionKey})
 	s.answerUp(m, m.unsure)
@@ -42,7 +34,7 @@ func (s *Supervisor) doubt(m *member, why error) {
 func (s *Supervisor) endDoubt(m *member) {
 	m.unsure, m.doubts = nil, 0
 	s.after("adopt:"+m.row.SessionKey, 0, nil)
-	if Unknown(m.row) {
+	if state.Unknown(m.row) {
 		_ = s.patch(m, ledger.MemberPatch{Reason: new(string)})
 	}
 }

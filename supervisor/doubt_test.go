@@ -8,6 +8,7 @@ import (
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor/state"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -47,7 +48,7 @@ func TestAdoptionThatFailsIsTriedAgain(t *testing.T) {
 			s.Close()
 			see := r.blind("a", err)
 			s = r.supervisor()
-			row := r.wait("a", "in doubt", Unknown)
+			row := r.wait("a", "in doubt", state.Unknown)
 			if row.Observed != team.Running || row.Activity != team.ActivityUnknown || row.Generation != before.Generation ||
 				!strings.Contains(row.Reason, err.Error()) || !strings.Contains(row.Reason, "run lock is held") {
 				t.Errorf("in doubt: %+v", row)
@@ -62,7 +63,7 @@ func TestAdoptionThatFailsIsTriedAgain(t *testing.T) {
 				}
 			}
 			see()
-			row = r.wait("a", "adopted", func(m ledger.Member) bool { return !Unknown(m) })
+			row = r.wait("a", "adopted", func(m ledger.Member) bool { return !state.Unknown(m) })
 			if row.Observed != team.Running || row.Generation != before.Generation || row.Restarts != 0 || r.m.starts != 1 {
 				t.Errorf("adopted: %+v after %d starts", row, r.m.starts)
 			}
@@ -97,7 +98,7 @@ func TestStopInDoubt(t *testing.T) {
 	s.Close()
 	see := r.blind("a", errors.New("no server"))
 	s = r.supervisor()
-	r.wait("a", "in doubt", Unknown)
+	r.wait("a", "in doubt", state.Unknown)
 	out, err := s.StopMembers(t.Context(), team.StopRequest{Names: []string{"a"}})
 	if err == nil || len(out) != 1 || out[0].Outcome != "failed" || !strings.Contains(out[0].Reason, "no server") {
 		t.Errorf("stop: %+v, %v", out, err)

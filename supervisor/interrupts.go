@@ -6,16 +6,13 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor/approval"
 	"github.com/teamctl/teamctl/team"
 )
 
 // A turn that somebody has ended: the lead hears that it was interrupted (R135), and
 // what the agent had asked for in it waits no longer (U26). That it is over is known
 // when the agent is seen idle after the interrupt, and not before.
-
-// HookRequest is what the ids of requests begin with that a hook has asked for its
-// agent: they are of the turn. What an agent asks by a tool outlives it.
-const HookRequest = "hook-"
 
 // notInterrupted takes back that a turn was ended: the agent could not be told.
 type notInterrupted struct{ session, generation string }
@@ -59,7 +56,7 @@ func (s *Supervisor) turnBroken(m *member) {
 			return nil
 		}
 		for _, a := range pending {
-			if strings.HasPrefix(a.RequestID, HookRequest) && a.CreatedAt <= at.UnixMilli() {
+			if strings.HasPrefix(a.RequestID, approval.HookRequest) && a.CreatedAt <= at.UnixMilli() {
 				s.withdraw(ctx, row.Name, a.ID, why)
 			}
 		}

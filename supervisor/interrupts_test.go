@@ -8,6 +8,7 @@ import (
 
 	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor/approval"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -46,7 +47,7 @@ func TestInterruptEndsWhatWasAsked(t *testing.T) {
 		t.Fatal(err)
 	}
 	see(team.Observation{Activity: team.Working})
-	for _, id := range []string{HookRequest + "1", "perm-1"} {
+	for _, id := range []string{approval.HookRequest + "1", "perm-1"} {
 		_, err := r.led.Ask(t.Context(), ledger.AskIn{Session: a.SessionKey, Kind: ledger.ApprovePermission, RequestID: id, Subject: "Bash"})
 		if err != nil {
 			t.Fatal(err)
@@ -65,13 +66,13 @@ func TestInterruptEndsWhatWasAsked(t *testing.T) {
 	if err := c.s.InterruptMember(t.Context(), "a"); err != nil {
 		t.Fatal(err)
 	}
-	for _, id := range []string{"call-1", HookRequest + "1"} {
+	for _, id := range []string{"call-1", approval.HookRequest + "1"} {
 		if got := state(id); got != ledger.ApprovalPending {
 			t.Errorf("%s is %s before the turn is known to be over", id, got)
 		}
 	}
 	see(team.Observation{Activity: team.Idle})
-	for _, id := range []string{"call-1", HookRequest + "1"} {
+	for _, id := range []string{"call-1", approval.HookRequest + "1"} {
 		r.until("withdrawn", func() bool { return state(id) == ledger.ApprovalExpired })
 		if x, err := r.led.Approval(t.Context(), id); err != nil || x.Feedback != "its turn was interrupted" {
 			t.Errorf("%+v, %v", x, err)

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor/state"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -18,13 +19,13 @@ func TestNoHooksAreTold(t *testing.T) {
 	yes, no := true, false
 	see(team.Idle, nil)
 	see("", &yes)
-	r.wait("a", "without hooks", HasNoHooks)
+	r.wait("a", "without hooks", state.HasNoHooks)
 	see(team.Working, nil)
-	r.wait("a", "at work", func(m ledger.Member) bool { return m.Activity == team.Working && HasNoHooks(m) })
+	r.wait("a", "at work", func(m ledger.Member) bool { return m.Activity == team.Working && state.HasNoHooks(m) })
 	see(team.Waiting, nil)
-	r.wait("a", "waiting", func(m ledger.Member) bool { return m.Activity == team.Waiting && !HasNoHooks(m) })
+	r.wait("a", "waiting", func(m ledger.Member) bool { return m.Activity == team.Waiting && !state.HasNoHooks(m) })
 	see(team.Idle, nil)
-	r.wait("a", "idle", func(m ledger.Member) bool { return m.Activity == team.Idle && HasNoHooks(m) })
+	r.wait("a", "idle", func(m ledger.Member) bool { return m.Activity == team.Idle && state.HasNoHooks(m) })
 	see("", &no)
 	r.wait("a", "with hooks", func(m ledger.Member) bool { return m.Reason == "" })
 }

@@ -6,11 +6,9 @@ import (
 
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor/state"
 	"github.com/teamctl/teamctl/team"
 )
-
-// PausedReason is a paused member's Reason while it is.
-const PausedReason = "paused"
 
 // PauseMembers freezes the whole process trees of members where they are, or lets
 // them go on. It needs a control group; without one it is CodeUnavailable with the
@@ -57,11 +55,6 @@ func (s *Supervisor) PauseMembers(ctx context.Context, names []string, on bool) 
 	return rows, oneOf(errs)
 }
 
-// paused reports that a member was frozen and not let go on.
-func paused(m ledger.Member) bool {
-	return m.Observed == team.Running && m.Reason == PausedReason
-}
-
 // notePaused shows in the member's row what was done. A frozen agent is silent and
 // says nothing of itself: whether it is ready shows once it goes on.
 func (s *Supervisor) notePaused(ctx context.Context, r ledger.Member, on bool) (ledger.Member, error) {
@@ -73,12 +66,12 @@ func (s *Supervisor) notePaused(ctx context.Context, r ledger.Member, on bool) (
 		}
 		reason := ""
 		if on {
-			reason = PausedReason
+			reason = state.PausedReason
 			s.after("ready:"+m.row.SessionKey, 0, nil)
 			s.output.Stop(s.cfg.Layout.Bundle(m.row.Name))
 			m.dropWord()
 		}
-		was := paused(m.row)
+		was := state.Paused(m.row)
 		err := s.patch(m, ledger.MemberPatch{Reason: &reason})
 		if was && !on && !m.row.Ready {
 			s.awaitReady(m)

@@ -8,6 +8,7 @@ import (
 	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/internal/dirwatch"
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor/state"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -47,7 +48,7 @@ func (s *Supervisor) markReady(m *member, evidence string) {
 	}
 	ready := true
 	p := ledger.MemberPatch{Ready: &ready}
-	if !paused(m.row) {
+	if !state.Paused(m.row) {
 		p.Reason = new(string)
 	}
 	if s.patch(m, p) != nil {
@@ -104,7 +105,7 @@ type wordSaid struct{ session, generation string }
 
 func (w wordSaid) apply(s *Supervisor) {
 	m := s.members[w.session]
-	if m == nil || m.row.Generation != w.generation || m.row.Ready || paused(m.row) {
+	if m == nil || m.row.Generation != w.generation || m.row.Ready || state.Paused(m.row) {
 		return
 	}
 	if bundle.ReadReady(s.cfg.Layout.Bundle(m.row.Name), w.generation) == nil {
@@ -116,7 +117,7 @@ func (w wordSaid) apply(s *Supervisor) {
 type settledOutput struct{ session, generation string }
 
 func (o settledOutput) apply(s *Supervisor) {
-	if m := s.members[o.session]; m != nil && m.row.Generation == o.generation && !paused(m.row) {
+	if m := s.members[o.session]; m != nil && m.row.Generation == o.generation && !state.Paused(m.row) {
 		s.markReady(m, "settled output")
 	}
 }
@@ -126,7 +127,7 @@ type notReady struct{ session, generation string }
 
 func (n notReady) apply(s *Supervisor) {
 	m := s.members[n.session]
-	if m == nil || m.row.Generation != n.generation || m.row.Ready || m.row.Observed != team.Running || paused(m.row) {
+	if m == nil || m.row.Generation != n.generation || m.row.Ready || m.row.Observed != team.Running || state.Paused(m.row) {
 		return
 	}
 	why := fmt.Sprintf("not ready after %s: it has not said so", s.policy.Start)

@@ -14,7 +14,7 @@ import (
 	"github.com/teamctl/teamctl/internal/permit"
 	"github.com/teamctl/teamctl/internal/publish"
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/supervisor/approval"
 	"github.com/teamctl/teamctl/supervisor/services"
 	"github.com/teamctl/teamctl/team"
 )
@@ -137,7 +137,7 @@ func (t *Team) AskPermission(ctx context.Context, c Caller, in PermissionIn) (le
 	if f.Suggestions == nil {
 		f.Suggestions = json.RawMessage("[]")
 	}
-	decided, err := supervisor.ByRules(ctx, t.Ledger, m, permit.Of(in.ToolName, in.Input))
+	decided, err := approval.ByRules(ctx, t.Ledger, m, permit.Of(in.ToolName, in.Input))
 	if err != nil {
 		return ledger.Approval{}, err
 	}
@@ -395,7 +395,7 @@ func answerMessage(a ledger.Approval, by string, in AnswerIn, mode team.Mode) (*
 
 // GrantedWith is what an approval was given with.
 func (t *Team) GrantedWith(ctx context.Context, a ledger.Approval) (team.Granted, error) {
-	return supervisor.GrantedWith(ctx, t.Ledger, a)
+	return approval.GrantedWith(ctx, t.Ledger, a)
 }
 
 // expire ends an approval whose deadline is over and tells the asker.

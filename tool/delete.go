@@ -12,7 +12,7 @@ import (
 
 	"github.com/teamctl/teamctl/internal/filelock"
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/supervisor/state"
 	"github.com/teamctl/teamctl/supervisor/trees"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/worktree"
@@ -158,7 +158,7 @@ func (t *Team) quiesce(ctx context.Context, c Caller, force bool) (ended bool, e
 	var active []string
 	var unknown []error
 	for _, m := range st.Members {
-		if supervisor.Unknown(m.Member) {
+		if state.Unknown(m.Member) {
 			unknown = append(unknown, fmt.Errorf("%s: %s", m.Name, m.Reason))
 		}
 		if m.Observed.Alive() || m.Desired == team.WantRunning && !m.Observed.Terminal() {

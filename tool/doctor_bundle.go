@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/supervisor/state"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -37,12 +38,12 @@ func (e *Env) bundleChecks(ctx context.Context, key string) []Check {
 			why = strings.Join(words, "; ")
 		}
 		switch hint := fmt.Sprintf("teamctl kill %s --team %s ends what can be found of it", m.Name, key); {
-		case supervisor.Unknown(m):
+		case state.Unknown(m):
 			out = append(out, checked("team "+key, "it is not known whether %s lives: %s", m.Name, why).warn(hint))
 		case len(problems) > 0 && m.Observed.Alive():
 			out = append(out, checked("team "+key, "the files of %s are damaged, another supervisor cannot adopt it: %s", m.Name, why).
 				warn(fmt.Sprintf("teamctl restart %s --team %s writes them anew", m.Name, key)))
-		case supervisor.HasNoHooks(m):
+		case state.HasNoHooks(m):
 			out = append(out, checked("team "+key, "%s: %s", m.Name, m.Reason).
 				warn(fmt.Sprintf("let its program run hooks (disableAllHooks, hooksConfig, a managed policy), then: teamctl restart %s --team %s", m.Name, key)))
 		case len(problems) > 0:

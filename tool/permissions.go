@@ -7,14 +7,14 @@ import (
 
 	"github.com/teamctl/teamctl/internal/permit"
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/supervisor/approval"
 	"github.com/teamctl/teamctl/team"
 )
 
 // Permissions are the rules by which the team answers permission requests itself.
 func (t *Team) Permissions(ctx context.Context) (team.Permissions, error) {
 	p := team.Permissions{Deny: []team.PermissionRule{}, Allow: []team.PermissionRule{}}
-	_, err := t.Ledger.Setting(ctx, supervisor.SettingPermissions, &p)
+	_, err := t.Ledger.Setting(ctx, approval.SettingPermissions, &p)
 	return p, err
 }
 
@@ -32,7 +32,7 @@ func (t *Team) SetPermissions(ctx context.Context, c Caller, p team.Permissions)
 			}
 		}
 	}
-	if err := t.as(c).Set(ctx, supervisor.SettingPermissions, p); err != nil {
+	if err := t.as(c).Set(ctx, approval.SettingPermissions, p); err != nil {
 		return err
 	}
 	data, err := json.Marshal(p)

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/supervisor/approval"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -53,7 +53,7 @@ func answers(a ledger.Approval, m ledger.Member) bool {
 func asksFor(w team.WaitFor) bool { return w == team.WaitPermission || w == team.WaitPlan }
 
 // AskByHook begins the request ids of what a hook of the program asks.
-const AskByHook = supervisor.HookRequest
+const AskByHook = approval.HookRequest
 
 // byProgram reports whether it was the member's program that asked, and not its agent by
 // a tool of ours: that may wait while a dialog stands on the screen.

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/supervisor/state"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -47,7 +47,7 @@ func StallDue(l team.Layout, members []ledger.Member, now time.Time) (due time.D
 // lastSign is when a teammate that works has last shown anything; zero for one that
 // need not, or whom nobody sees.
 func lastSign(l team.Layout, m ledger.Member) (last time.Time) {
-	if m.Observed != team.Running || m.Activity != team.Working || m.Reason == supervisor.PausedReason {
+	if m.Observed != team.Running || m.Activity != team.Working || m.Reason == state.PausedReason {
 		return last
 	}
 	fi, err := os.Stat(l.Bundle(m.Name).Log())

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/supervisor/state"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )
@@ -77,7 +77,7 @@ func outcomes(verb string, before map[string]ledger.Member, after []ledger.Membe
 	out := make([]ruledMember, len(after))
 	for i, m := range after {
 		b := before[m.SessionKey]
-		paused := b.Reason == supervisor.PausedReason
+		paused := b.Reason == state.PausedReason
 		out[i] = ruledMember{m, verb}
 		switch {
 		case verb == "started" && b.Observed == team.Running && b.Generation == m.Generation,

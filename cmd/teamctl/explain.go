@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/teamctl/teamctl/internal/view"
-	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/supervisor/state"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 	"github.com/teamctl/teamctl/tool/look"
@@ -71,7 +71,7 @@ trusted less counts only where a better one cannot know.`,
 					a.out.line("    %s", view.Clean(e))
 				}
 				if r.NoHooks {
-					a.out.line("%s", supervisor.NoHooksReason)
+					a.out.line("%s", state.NoHooksReason)
 				}
 				if r.Failed != "" {
 					a.out.line("its last turn failed: %s", view.Clean(r.Failed))

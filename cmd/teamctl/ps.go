@@ -10,7 +10,7 @@ import (
 
 	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/supervisor/state"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 	"github.com/teamctl/teamctl/tool/look"
@@ -179,7 +179,7 @@ func (a *app) psTable(members []psMember, wide bool) {
 	}
 	a.out.table(head, rows, wide)
 	for _, m := range members {
-		if !wide && (supervisor.Unknown(m.Member) || supervisor.HasNoHooks(m.Member)) {
+		if !wide && (state.Unknown(m.Member) || state.HasNoHooks(m.Member)) {
 			a.out.line("%s: %s", m.Name, view.Clean(m.Reason))
 		}
 	}
@@ -200,7 +200,7 @@ func (a *app) state(m ledger.Member) string {
 			s += " (" + view.Elapsed(left) + ")"
 		}
 		return a.out.style.Yellow(s)
-	case supervisor.Unknown(m):
+	case state.Unknown(m):
 		return a.out.style.Yellow("unknown")
 	case m.Observed == team.Running:
 		return a.out.style.Green(s)

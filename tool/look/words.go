@@ -7,13 +7,13 @@ import (
 	"github.com/teamctl/teamctl/internal/plain"
 	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/supervisor/state"
 	"github.com/teamctl/teamctl/team"
 )
 
 // Paused reports a member whose processes stand still.
 func Paused(m ledger.Member) bool {
-	return m.Observed == team.Running && m.Reason == supervisor.PausedReason
+	return m.Observed == team.Running && m.Reason == state.PausedReason
 }
 
 // Why says why a member is in its state, "" where nothing is known.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/teamctl/teamctl/agent"
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/supervisor/approval"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )
@@ -72,7 +72,7 @@ func (p *Program) permit(ctx context.Context, ask team.Ask) (team.Reply, error) 
 			return r, err
 		}
 		if len(with.Input) > 0 { // the protocol has no field for it
-			r.Feedback = supervisor.OtherInput(with.Input)
+			r.Feedback = approval.OtherInput(with.Input)
 			return r, nil
 		}
 		r.Allow, r.Mode = true, with.Mode

@@ -8,7 +8,7 @@ import (
 
 	"github.com/teamctl/teamctl/internal/adapter"
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/supervisor/approval"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )
@@ -144,7 +144,7 @@ func TestQuestionIsAnswered(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	rules := team.Permissions{Allow: []team.PermissionRule{{Tool: "*"}}}
-	if err := r.team.Ledger.Set(t.Context(), supervisor.SettingPermissions, rules); err != nil {
+	if err := r.team.Ledger.Set(t.Context(), approval.SettingPermissions, rules); err != nil {
 		t.Fatal(err)
 	}
 	a := r.ask(`{"session_id":"c1","tool_name":"AskUserQuestion","tool_input":{"questions":[{"question":"Which one?","options":[{"label":"A"},{"label":"B"}]}]}}`)

@@ -17,7 +17,7 @@ import (
 	"github.com/teamctl/teamctl/internal/atomicfile"
 	"github.com/teamctl/teamctl/internal/regular"
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/mail"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )
@@ -105,7 +105,7 @@ func (r *run) hand(ctx context.Context, t *tool.Team, waiting []ledger.Outgoing)
 		if o.Delivery.State == team.Posted {
 			continue // its poster writes it to the mailbox in a moment
 		}
-		m := supervisor.MailOf(ctx, t.Ledger, o.Message)
+		m := mail.Of(ctx, t.Ledger, o.Message)
 		text := m.Text
 		if len(texts) > 0 {
 			text = strings.TrimPrefix(text, inbox.Notice+"\n\n")

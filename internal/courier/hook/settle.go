@@ -11,7 +11,7 @@ import (
 	"github.com/teamctl/teamctl/internal/adapter"
 	"github.com/teamctl/teamctl/internal/courier"
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/mail"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )
@@ -130,7 +130,7 @@ func (r *run) judge(ctx context.Context, t *tool.Team, h *handed, o ledger.Outgo
 		from = h.From
 	}
 	tr := r.transcript(from)
-	parts := courier.Kernel(supervisor.MailOf(ctx, t.Ledger, o.Message))
+	parts := courier.Kernel(mail.Of(ctx, t.Ledger, o.Message))
 	if tr.Holds(parts...) {
 		evidence := "the transcript of " + r.hook.Conversation + " holds it"
 		if h != nil {

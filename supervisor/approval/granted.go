@@ -1,4 +1,6 @@
-package supervisor
+// Package approval says what answers a request of a member: the team's rules where they decide,
+// and with what a person has approved it.
+package approval
 
 import (
 	"context"
@@ -9,8 +11,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// GrantedWith reads it from the answer that was posted; of anything that was not
-// approved it is empty.
+// GrantedWith is what an approval was given with, by the answer that was posted. It is empty
+// unless the request was approved.
 func GrantedWith(ctx context.Context, l *ledger.Ledger, a ledger.Approval) (g team.Granted, err error) {
 	kind := map[ledger.ApprovalKind]team.Kind{
 		ledger.ApprovePermission: team.KindPermissionResponse, ledger.ApprovePlan: team.KindPlanApprovalResponse,
@@ -37,4 +39,9 @@ func orNothing(raw json.RawMessage) json.RawMessage {
 		return nil
 	}
 	return raw
+}
+
+// OtherInput tells an agent that it may not do what it asked for, and what it may do.
+func OtherInput(input json.RawMessage) string {
+	return "it was approved with another input only: " + string(input)
 }

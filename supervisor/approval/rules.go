@@ -1,4 +1,4 @@
-package supervisor
+package approval
 
 import (
 	"context"
@@ -34,11 +34,15 @@ func ByRules(ctx context.Context, l *ledger.Ledger, row ledger.Member, r permit.
 	return nil, nil
 }
 
-// requestOf is what an agent asks for, as the rules look at it.
-func requestOf(a team.Ask) permit.Request {
+// RequestOf is what an agent asks for, as the rules see it.
+func RequestOf(a team.Ask) permit.Request {
 	r := permit.Of(a.Tool, a.Input)
 	if a.Command != "" || len(a.Paths) > 0 {
 		r.Command, r.Paths = a.Command, a.Paths
 	}
 	return r
 }
+
+// HookRequest is what the ids of requests begin with that a hook has asked for its
+// agent: they are of the turn. What an agent asks by a tool outlives it.
+const HookRequest = "hook-"
