@@ -149,7 +149,7 @@ var rooms = map[string]room{
 		why: "rules over requests: it looks at files, decides, and carries out nothing",
 	},
 	"supervisor/loop": {
-		may: []string{"team", "ledger", "mail"}, never: append([]string{"net"}, noExec...),
+		may: []string{"team", "backends", "ledger", "inbox", "mail"}, never: append([]string{"net"}, noExec...),
 		why: "what the supervisor's loop offers its parts, in types: it runs nothing",
 	},
 	"supervisor/looptest": {
@@ -168,17 +168,33 @@ var rooms = map[string]room{
 		may: []string{"team", "ledger", "inbox", "internal/permit"}, never: append([]string{"net"}, noExec...),
 		why: "what answers a member's request: it asks nobody and changes nothing",
 	},
+	"supervisor/quota": {
+		may: []string{"team", "ledger"}, never: append([]string{"net"}, noExec...),
+		why: "who may use a model now, for every process that asks one",
+	},
+	"supervisor/state": {
+		may: []string{"team", "ledger"}, never: append([]string{"net"}, noExec...),
+		why: "what an agent does, from what was observed: data and pure functions",
+	},
+	"supervisor/usage": {
+		may: []string{"team", "ledger", "supervisor/loop", "supervisor/quota"}, never: append([]string{"net"}, noExec...),
+		why: "counts what members use and acts on its limits: what ends a turn, the delivery does",
+	},
+	"supervisor/delivery": {
+		may: []string{"team", "backends", "ledger", "inbox", "mail", "supervisor/loop", "supervisor/policy", "supervisor/approval", "supervisor/quota", "supervisor/state"}, never: append([]string{"net"}, noExec...),
+		why: "gives mail to channels and takes in what they see: how a channel works, internal/courier says",
+	},
 	"supervisor/trees": {
 		may: []string{"team", "internal/run", "ledger", "worktree", "supervisor/loop"}, never: append([]string{"net"}, noExec...),
 		why: "the worktrees of members: git is in worktree, and when one is made the core decides",
 	},
 	"supervisor": {
-		may:  []string{"supervisor/loop", "supervisor/policy", "supervisor/rest", "supervisor/trees", "supervisor/approval", "team", leaf, "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/bundle", "backends/holder", "ledger", "inbox", "mail", "worktree", "internal/hooks", "internal/permit", "internal/publish", "internal/sink"},
+		may:  []string{"supervisor/loop", "supervisor/policy", "supervisor/rest", "supervisor/trees", "supervisor/approval", "supervisor/delivery", "supervisor/quota", "supervisor/state", "supervisor/usage", "team", leaf, "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/bundle", "backends/holder", "ledger", "inbox", "mail", "worktree", "internal/hooks", "internal/permit", "internal/publish", "internal/sink"},
 		libs: []string{multierr}, never: noSQL,
 		why: "the supervisor is handed its backends and what to launch: it knows no terminal, tool, agent or screen",
 	},
 	"tool": {
-		may:  []string{"team", leaf, "backends", "internal/cgroup", "internal/proc", "internal/run", "ledger", "inbox", "mail", "worktree", "internal/hooks", "internal/permit", "internal/publish", "internal/sink", "supervisor", "supervisor/trees", "supervisor/approval"},
+		may:  []string{"team", leaf, "backends", "internal/cgroup", "internal/proc", "internal/run", "ledger", "inbox", "mail", "worktree", "internal/hooks", "internal/permit", "internal/publish", "internal/sink", "supervisor", "supervisor/trees", "supervisor/approval", "supervisor/quota", "supervisor/state"},
 		libs: []string{xsys}, never: append([]string{"flag"}, noSQL...),
 		why: "every operation once, for every edge: no printing, no flags, no MCP",
 	},
@@ -237,7 +253,7 @@ var rooms = map[string]room{
 		why: "the loop of a turn: models, tools and mail come in by interfaces, so it starts nothing and reaches nobody by itself",
 	},
 	"agent/program": {
-		may: []string{"team", "ledger", "supervisor", "tool", "tool/op", "agent", "agent/llm", "agent/model", "agent/model/config", "agent/tools", "agent/skills", "agent/secrets", "agent/mcp", "agent/confine"}, never: noSQL,
+		may: []string{"team", "ledger", "supervisor", "supervisor/quota", "tool", "tool/op", "agent", "agent/llm", "agent/model", "agent/model/config", "agent/tools", "agent/skills", "agent/secrets", "agent/mcp", "agent/confine"}, never: noSQL,
 		why: "the program of a member that a model leads: gives the loop its models, its tools and the team's operations",
 	},
 	"internal/adapter": {
@@ -257,7 +273,7 @@ var rooms = map[string]room{
 		why: "speaks to the server of opencode, and to nothing else",
 	},
 	"internal/courier/acp": {
-		may: []string{"team", "internal/adapter", "agent", "backends/bundle", "ledger", "supervisor", "supervisor/approval", "tool"}, libs: []string{"github.com/coder/acp-go-sdk"}, never: append([]string{"net"}, noSQL...),
+		may: []string{"team", "internal/adapter", "agent", "backends/bundle", "ledger", "supervisor/approval", "supervisor/quota", "tool"}, libs: []string{"github.com/coder/acp-go-sdk"}, never: append([]string{"net"}, noSQL...),
 		why: "the process of a member whose agent speaks the protocol: its mail comes by the agent's conversation, its questions go through the tools",
 	},
 	"internal/courier/couriertest": {
@@ -265,7 +281,7 @@ var rooms = map[string]room{
 		why: "what the tests of the channels share: no program links it",
 	},
 	"internal/courier/hook": {
-		may: []string{"team", leaf, "inbox", "ledger", "mail", "supervisor", "tool", "internal/adapter", "internal/courier"}, never: noExec,
+		may: []string{"team", leaf, "inbox", "ledger", "mail", "supervisor", "supervisor/quota", "tool", "internal/adapter", "internal/courier"}, never: noExec,
 		why: "what an agent's hook does is done through the tools, like everything that an agent does",
 	},
 	"internal/bridge": {
@@ -286,7 +302,7 @@ var rooms = map[string]room{
 		why: "documents for a browser, from the data of view alone: they know no server",
 	},
 	"tool/look": {
-		may: []string{"team", leaf, "internal/view", "ledger", "supervisor", "tool"}, never: append([]string{"net"}, noExec...),
+		may: []string{"team", leaf, "internal/view", "ledger", "supervisor", "supervisor/state", "tool"}, never: append([]string{"net"}, noExec...),
 		why: "fills what screens show from the ledger and from what stands behind it, and changes nothing",
 	},
 	"internal/tui": {
@@ -300,7 +316,7 @@ var rooms = map[string]room{
 	},
 
 	"cmd": {
-		may:  []string{"team", leaf, "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/bundle", "backends/shim", "backends/tmux", "backends/pty", "backends/inproc", "ledger", "inbox", "worktree", "internal/hooks", "supervisor", "supervisor/policy", "supervisor/trees", "tool", "tool/mcp", "tool/op", "tool/look", "tool/teamfile", "agent", "agent/program", "agent/model", "agent/model/config", "agent/specfile", "internal/adapter", "internal/courier", "internal/courier/codex", "internal/courier/opencode", "internal/courier/acp", "internal/courier/hook", "internal/control", "internal/tui", "internal/view", "internal/view/page", "internal/bridge"},
+		may:  []string{"team", leaf, "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/bundle", "backends/shim", "backends/tmux", "backends/pty", "backends/inproc", "ledger", "inbox", "worktree", "internal/hooks", "supervisor", "supervisor/policy", "supervisor/trees", "supervisor/delivery", "supervisor/state", "tool", "tool/mcp", "tool/op", "tool/look", "tool/teamfile", "agent", "agent/program", "agent/model", "agent/model/config", "agent/specfile", "internal/adapter", "internal/courier", "internal/courier/codex", "internal/courier/opencode", "internal/courier/acp", "internal/courier/hook", "internal/control", "internal/tui", "internal/view", "internal/view/page", "internal/bridge"},
 		libs: []string{"github.com/spf13", xterm}, never: noSQL,
 		why: "cmd wires the rooms and speaks to people; libraries that do the work belong to a room",
 	},
@@ -348,6 +364,8 @@ var testRooms = map[string][]string{
 	"supervisor":                {"supervisor/looptest"},
 	"supervisor/trees":          {"supervisor/looptest"},
 	"supervisor/approval":       {"supervisor/looptest"},
+	"supervisor/delivery":       {"supervisor/looptest"},
+	"supervisor/usage":          {"supervisor/looptest"},
 	"internal/control":          {"backends", "internal/publish"}, // a supervisor to serve needs one
 	".":                         {leaf, "ledger"},                 // reads test names out of documents; the examples use what the operations return
 }

@@ -103,7 +103,7 @@ func (s *Supervisor) settleAdopted(m *member, a adoption) {
 		if !m.row.Ready && !state.Paused(m.row) {
 			s.awaitReady(m)
 		}
-		s.openLine(m)
+		s.openChannel(m)
 		s.log.Info("adopted", "member", m.row.Name, "pid", m.at.Proc().Agent.PID, "generation", m.row.Generation)
 		s.watch(m)
 	case m.row.Observed == team.Running || m.row.Observed == team.Starting && s.wasLaunched(m):

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor/loop"
 	"github.com/teamctl/teamctl/supervisor/state"
 )
@@ -54,6 +55,14 @@ func (b bus) Members() []loop.Member {
 	return out
 }
 
+func (b bus) Look(session string) (loop.Member, bool) {
+	m := b.s.members[session]
+	if m == nil {
+		return loop.Member{}, false
+	}
+	return view(m), true
+}
+
 func (b bus) Find(name string) (loop.Member, bool) {
 	m := b.s.find(name)
 	if m == nil {
@@ -63,5 +72,27 @@ func (b bus) Find(name string) (loop.Member, bool) {
 }
 
 func view(m *member) loop.Member {
-	return loop.Member{Member: m.row, Busy: m.step != "" || m.stop != nil, Paused: state.Paused(m.row)}
+	return loop.Member{Member: m.row, Busy: m.step != "" || m.stop != nil, Paused: state.Paused(m.row), Channel: m.plan.Channel, Screen: m.at}
+}
+
+// The rest is delivery.Core.
+
+func (b bus) Patch(session string, p ledger.MemberPatch) error {
+	m := b.s.members[session]
+	if m == nil {
+		return unknownMember(session, nil)
+	}
+	return b.s.patch(m, p)
+}
+
+func (b bus) Ready(session, evidence string) {
+	if m := b.s.members[session]; m != nil {
+		b.s.markReady(m, evidence)
+	}
+}
+
+func (b bus) AtRest(session string) {
+	if m := b.s.members[session]; m != nil {
+		b.s.turnEnded(m)
+	}
 }

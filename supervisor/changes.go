@@ -2,7 +2,6 @@ package supervisor
 
 import (
 	"context"
-	"strconv"
 	"strings"
 	"time"
 
@@ -54,19 +53,6 @@ func (changed) apply(s *Supervisor) {
 				roster = true
 			case e.What == team.EventHookStop:
 				s.stopForHook(e)
-			case strings.HasPrefix(e.What, team.ApprovalEvents) && e.What != team.EventApprovalAsked:
-				if id, err := strconv.ParseInt(e.ID, 10, 64); err == nil {
-					s.answerAsk(id)
-				}
-			case e.What == team.EventUsageResumed, e.What == team.EventUsageBudgetChanged:
-				s.resumed(e)
-			case e.What == team.EventUsageLimited: // an agent that says itself what it does has written it
-				limitsOver{}.apply(s)
-			case e.What == team.EventMessageMailed,
-				e.What == team.EventMessageHeld && e.Before == string(team.Injected): // it is to be given again
-				if m := s.find(e.Who); m != nil {
-					s.deliver(m)
-				}
 			case e.What == team.EventMessagePosted:
 				s.posted(ctx, e.ID)
 			}
@@ -114,7 +100,7 @@ func (s *Supervisor) refresh(ctx context.Context) {
 		moved := m.row.Spec.Mode != r.Spec.Mode
 		m.row = r
 		if moved {
-			s.tellMode(m)
+			s.delivery.SetMode(m.row.SessionKey)
 		}
 	}
 }

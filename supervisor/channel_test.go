@@ -12,12 +12,13 @@ import (
 	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor/approval"
+	"github.com/teamctl/teamctl/supervisor/delivery"
 	"github.com/teamctl/teamctl/team"
 )
 
 // fakeCourier opens channels that do what the test says.
 type fakeCourier struct {
-	opened  chan ChannelIn
+	opened  chan delivery.ChannelIn
 	deliver func(ctx context.Context, mail []team.Mail) []team.Outcome
 	answer  func(r team.Reply) error
 	// interrupt is nil for one that succeeds.
@@ -34,7 +35,7 @@ type fakeCourier struct {
 	s        *Supervisor
 }
 
-func (c *fakeCourier) Open(_ context.Context, in ChannelIn) (Channel, error) {
+func (c *fakeCourier) Open(_ context.Context, in delivery.ChannelIn) (delivery.Channel, error) {
 	c.opened <- in
 	return c, nil
 }
@@ -76,7 +77,7 @@ func held(mail []team.Mail) (out []team.Outcome) {
 // talking is a team with one member that a channel reaches.
 func talking(t *testing.T, c *fakeCourier) (r *rig, say func(team.Observation)) {
 	r = newRig(t)
-	c.opened = make(chan ChannelIn, 1)
+	c.opened = make(chan delivery.ChannelIn, 1)
 	if c.answer == nil {
 		c.answer = func(team.Reply) error { return nil }
 	}
@@ -270,7 +271,7 @@ func TestAskIsAnsweredByItsRequest(t *testing.T) {
 		return nil
 	}
 	r, say := talking(t, c)
-	if err := r.led.Set(r.Context(), settingDeadline, "1h"); err != nil {
+	if err := r.led.Set(r.Context(), delivery.SettingDeadline, "1h"); err != nil {
 		t.Fatal(err)
 	}
 	a := r.asked(say)
@@ -313,7 +314,7 @@ func TestAskThatNobodyAnswers(t *testing.T) {
 	t.Parallel()
 	c := &fakeCourier{}
 	r, say := talking(t, c)
-	if err := r.led.Set(r.Context(), settingDeadline, "50ms"); err != nil {
+	if err := r.led.Set(r.Context(), delivery.SettingDeadline, "50ms"); err != nil {
 		t.Fatal(err)
 	}
 	r.asked(say)

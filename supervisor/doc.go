@@ -17,7 +17,15 @@
 // changes of the ledger. The only timers are back-offs, deadlines of requests,
 // the idle exit, and the renewal of leases while a member runs.
 //
-// What changes no member is a service: package services, one behind another on the loop, each
-// with a bus in the supervisor's place in its tests. The numbers of usage and its limits are in
-// package quota.
+// What the loop need not know by itself is a part of its own: package loop says what the loop
+// offers a part, and package looptest has a loop for their tests.
+//
+//	delivery  mail to members and what is seen of them, by channels
+//	usage     what members use, budgets and the limits of providers (their numbers: quota)
+//	services  what changes no member
+//	trees     where a member works
+//	policy    when a member is started again, and by which clock
+//	rest      when an output has come to rest
+//	approval  what answers a request
+//	state     what an agent does, from what was observed
 package supervisor

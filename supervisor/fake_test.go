@@ -13,6 +13,7 @@ import (
 	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/mail"
+	"github.com/teamctl/teamctl/supervisor/delivery"
 	"github.com/teamctl/teamctl/supervisor/policy"
 	"github.com/teamctl/teamctl/team"
 )
@@ -162,7 +163,7 @@ type rig struct {
 	db     *ledger.DB
 	m      *machine
 	plans  plans
-	by     Courier
+	by     delivery.Courier
 	policy policy.Policy
 	idle   time.Duration
 	notes  chan Note

@@ -8,7 +8,6 @@ import (
 
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor/state"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -16,8 +15,6 @@ import (
 type member struct {
 	row         ledger.Member
 	plan        Plan
-	line        *line             // the way into a foreign agent; nil without
-	seen        state.Engine      // what was seen of this generation
 	at          backends.Attached // nil unless a generation lives, or its dead pane stands
 	step        string            // "" or the blocking step under way: "starting", "stopping"
 	unwatch     func()            // ends the waiting for its word that it is ready; nil: none
@@ -29,7 +26,6 @@ type member struct {
 	starting
 	doubtful
 	ending
-	turn
 }
 
 // starting is what the next start of a member has to know.
@@ -54,14 +50,6 @@ type ending struct {
 	owes     bool          // its exit is written, and its tasks are not given back yet
 	released []string      // tasks given back at its last exit
 	disposed chan struct{} // closed when the pane of its last generation was disposed of; nil: never
-}
-
-// turn is what belongs to the turn that an agent is in.
-type turn struct {
-	limit       time.Time       // Since of the limit of it that was noted last
-	asks        []team.Ask      // asked before its channel was known to be open
-	mark        ledger.TurnMark // what its turn is told from
-	interrupted time.Time       // when its turn was ended by somebody; zero: not since it began
 }
 
 // stopping is a stop under way.

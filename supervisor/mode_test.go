@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor/delivery"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -14,7 +15,7 @@ type modeCourier struct {
 	modes chan team.Mode
 }
 
-func (c modeCourier) Open(_ context.Context, in ChannelIn) (Channel, error) {
+func (c modeCourier) Open(_ context.Context, in delivery.ChannelIn) (delivery.Channel, error) {
 	c.opened <- in
 	return c, nil
 }
@@ -33,7 +34,7 @@ func TestModeReachesTheAgent(t *testing.T) {
 	t.Parallel()
 	c := modeCourier{&fakeCourier{}, make(chan team.Mode, 8)}
 	r := newRig(t)
-	c.opened = make(chan ChannelIn, 1)
+	c.opened = make(chan delivery.ChannelIn, 1)
 	c.deliver = func(_ context.Context, mail []team.Mail) []team.Outcome { return held(mail) }
 	c.answer = func(team.Reply) error { return nil }
 	r.by, r.plans = c, plans{channel: true}

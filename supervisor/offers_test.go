@@ -8,6 +8,7 @@ import (
 
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor/delivery"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -35,7 +36,7 @@ func (r *rig) offered() (names []string) {
 // seen in a state.
 func hearers(t *testing.T, again time.Duration, names ...string) (r *rig, say map[string]func(team.Activity, string)) {
 	t.Helper()
-	c := &fakeCourier{opened: make(chan ChannelIn, 1)}
+	c := &fakeCourier{opened: make(chan delivery.ChannelIn, 1)}
 	c.answer = func(team.Reply) error { return nil }
 	c.deliver = func(_ context.Context, mail []team.Mail) (out []team.Outcome) {
 		for _, m := range mail {

@@ -36,8 +36,7 @@ func (s *Supervisor) forgetReady(m *member) {
 	s.after("ready:"+m.row.SessionKey, 0, nil)
 	s.output.Stop(s.cfg.Layout.Bundle(m.row.Name))
 	m.dropWord()
-	s.after("limited:"+m.row.SessionKey, 0, nil)
-	s.closeLine(m)
+	s.delivery.Closed(m.row.SessionKey)
 }
 
 // markReady records readiness and what showed it.
@@ -136,4 +135,12 @@ func (n notReady) apply(s *Supervisor) {
 	}
 	_ = s.patch(m, ledger.MemberPatch{Reason: &why})
 	s.log.Warn("not ready", "member", m.row.Name, "after", s.policy.Start)
+}
+
+// openChannel has mail delivered to a generation that is up.
+func (s *Supervisor) openChannel(m *member) {
+	if m.plan.Channel && m.at != nil && s.cfg.Courier != nil {
+		s.offers.Forget(m.row.SessionKey) // of the turns of an earlier generation
+	}
+	s.delivery.Open(m.row.SessionKey)
 }

@@ -74,6 +74,11 @@ func (r retry) apply(s *Supervisor) {
 	}
 }
 
+// retrySoon ends a back-off now: what has kept the member from starting may be over.
+func (s *Supervisor) retrySoon(session string) {
+	s.after("backoff:"+session, time.Millisecond, retry{session})
+}
+
 // settle moves a member without a process to a final state along the table, with what
 // the lead is told of it, if anything.
 func (s *Supervisor) settle(m *member, final team.Observed, reason string, tell *ledger.Notice) {
@@ -347,7 +352,7 @@ func (d startDone) apply(s *Supervisor) {
 	s.log.Info("up", "member", m.row.Name, "pid", d.at.Proc().Agent.PID, "pane", d.at.Pane().PaneID, "generation", d.generation)
 	s.watch(m)
 	s.awaitReady(m)
-	s.openLine(m)
+	s.openChannel(m)
 	s.publisher.Publish()
 	s.answerUp(m, nil)
 	if m.stop != nil {

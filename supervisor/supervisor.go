@@ -13,11 +13,13 @@ import (
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/mail"
+	"github.com/teamctl/teamctl/supervisor/delivery"
 	"github.com/teamctl/teamctl/supervisor/loop"
 	"github.com/teamctl/teamctl/supervisor/policy"
 	"github.com/teamctl/teamctl/supervisor/rest"
 	"github.com/teamctl/teamctl/supervisor/services"
 	"github.com/teamctl/teamctl/supervisor/trees"
+	"github.com/teamctl/teamctl/supervisor/usage"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -28,16 +30,16 @@ type Config struct {
 	Backends map[string]backends.Backend // by name
 	Launcher Launcher
 	Log      *slog.Logger
-	Env      []string      // the environment that agents build on
-	Version  string        // shown in Status
-	Idle     time.Duration // exit by itself after so long with nothing to supervise; 0: never
-	Policy   policy.Policy // zero value: the defaults
-	Notify   string        // datagram socket that shims and agents report to
-	Notes    <-chan Note   // what they reported; may be nil
-	Clock    policy.Clock  // zero value: the machine's
-	Before   Before        // what is known of the directory's past
-	Courier  Courier       // opens the way into foreign agents; may be nil
-	Woken    func()        // called, in the loop, when the ledger has changed; may be nil
+	Env      []string         // the environment that agents build on
+	Version  string           // shown in Status
+	Idle     time.Duration    // exit by itself after so long with nothing to supervise; 0: never
+	Policy   policy.Policy    // zero value: the defaults
+	Notify   string           // datagram socket that shims and agents report to
+	Notes    <-chan Note      // what they reported; may be nil
+	Clock    policy.Clock     // zero value: the machine's
+	Before   Before           // what is known of the directory's past
+	Courier  delivery.Courier // opens the way into foreign agents; may be nil
+	Woken    func()           // called, in the loop, when the ledger has changed; may be nil
 	// LeadMail is called, outside the loop and one call at a time, when the lead's
 	// mailbox has changed, and once at the start; may be nil.
 	LeadMail func(ctx context.Context) error
@@ -76,7 +78,6 @@ type Supervisor struct {
 	quitting bool
 	looking  time.Duration // how long the last look at the ledger took
 	traces   traces
-	usage    usage
 	serving
 }
 
@@ -96,6 +97,7 @@ type serving struct {
 	joined      *services.Joined
 	offers      *services.Offers
 	intents     *services.Intents
+	delivery    *delivery.Delivery
 	services    []loop.Service // all of them
 }
 
@@ -114,7 +116,7 @@ func New(cfg Config) *Supervisor {
 	s := &Supervisor{
 		cfg: cfg, policy: cfg.Policy.WithDefaults(), clock: cfg.Clock.WithDefaults(), log: cfg.Log,
 		msgs: make(chan message), life: life{done: make(chan struct{}), ctx: ctx, cancel: cancel},
-		members: map[string]*member{}, timers: map[string]*time.Timer{}, usage: usage{conversations: map[string]string{}},
+		members: map[string]*member{}, timers: map[string]*time.Timer{},
 		starts:  make(chan struct{}, cfg.Policy.WithDefaults().Starts),
 		renames: make(chan struct{}, 1),
 	}
@@ -125,7 +127,7 @@ func New(cfg Config) *Supervisor {
 
 // serve makes the services.
 func (s *Supervisor) serve() {
-	t := loop.Team{Layout: s.cfg.Layout, Ledger: s.cfg.Ledger, Log: s.log}
+	t := s.parts()
 	s.trees = trees.New(s.ctx, t)
 	git := services.NewSlots()
 	s.checkpoints = services.NewCheckpoints(t, git)
@@ -133,6 +135,11 @@ func (s *Supervisor) serve() {
 	s.joined = services.NewJoined(t, s.clock.Wall)
 	s.offers = services.NewOffers(t, s.policy.Offer, s.policy.OfferAgain)
 	s.intents = services.NewIntents(t, s.policy.Repair, s.spawnApproved)
+	used := usage.New(t, s.retrySoon)
+	s.delivery = delivery.New(delivery.Options{
+		Team: t, Core: bus{s}, Usage: used, Courier: s.cfg.Courier, Policy: s.policy.ServicePolicy, Wall: s.clock.Wall,
+	})
+	used.Serve(s.delivery)
 	boot := func() (string, error) {
 		id, _, err := s.clock.SinceBoot()
 		return id, err
@@ -143,6 +150,7 @@ func (s *Supervisor) serve() {
 		services.NewWALWatch(t, s.policy.Log, s.policy.LogPause, s.policy.LogRest), s.copies, services.NewLeftovers(t), services.NewTotals(t),
 		services.NewHooks(t, s.cfg.Env), s.offers, s.intents,
 		services.NewVerifications(t, s.policy.Repair, verifyPlace{s}),
+		s.delivery, used, // they are closed first: usage counts what channels report
 	}
 }
 
@@ -199,9 +207,14 @@ func (s *Supervisor) Start(ctx context.Context) error {
 	return nil
 }
 
+// parts is what the parts of the supervisor work on.
+func (s *Supervisor) parts() loop.Team {
+	return loop.Team{Layout: s.cfg.Layout, Ledger: s.cfg.Ledger, Log: s.log}
+}
+
 // mailer posts and mails from the supervisor's process.
 func (s *Supervisor) mailer() mail.Mailer {
-	return mail.Mailer{Layout: s.cfg.Layout, Ledger: s.cfg.Ledger}
+	return s.parts().Mailer()
 }
 
 // Done is closed when the supervisor has ended: idle, told to quit, or stopped.
@@ -222,14 +235,10 @@ func (s *Supervisor) loop(changes <-chan struct{}, stopChanges func()) {
 	defer s.output.Close()
 	defer s.dropWords()
 	defer s.closeServices()
-	defer s.closeLines()
 	defer s.stopTimers()
-	defer s.lastUsage()
 	for _, m := range s.members {
 		s.reconcile(m)
 	}
-	limitsOver{}.apply(s)
-	s.goOnLeft()
 	own := s.team.Repo
 	s.step(func(ctx context.Context) message {
 		s.trees.Repair(ctx, own)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor/delivery"
 	"github.com/teamctl/teamctl/supervisor/quota"
 	"github.com/teamctl/teamctl/team"
 )
@@ -31,7 +32,7 @@ type wire struct {
 	broken int
 }
 
-func (w *wires) Open(_ context.Context, in ChannelIn) (Channel, error) {
+func (w *wires) Open(_ context.Context, in delivery.ChannelIn) (delivery.Channel, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	c := &wire{w: w, report: in.Report}

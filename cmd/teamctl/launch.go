@@ -12,6 +12,7 @@ import (
 	"github.com/teamctl/teamctl/internal/adapter"
 	"github.com/teamctl/teamctl/internal/courier"
 	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/supervisor/delivery"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )
@@ -114,8 +115,8 @@ type couriers struct {
 	env func() []string // of the person
 }
 
-// Open implements supervisor.Courier.
-func (c couriers) Open(ctx context.Context, in supervisor.ChannelIn) (supervisor.Channel, error) {
+// Open implements delivery.Courier.
+func (c couriers) Open(ctx context.Context, in delivery.ChannelIn) (delivery.Channel, error) {
 	m := in.Member
 	bundle := in.Layout.Bundle(m.Name)
 	link, err := courier.ReadLink(bundle, m.Generation)

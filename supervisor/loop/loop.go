@@ -12,6 +12,8 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/mail"
 	"github.com/teamctl/teamctl/team"
@@ -50,6 +52,8 @@ type Bus interface {
 	Send(what string, f func()) bool
 	// Members are those that the supervisor keeps.
 	Members() []Member
+	// Look returns the one of a session key.
+	Look(session string) (Member, bool)
 	// Find returns one by its name, its former name, its id or its session key.
 	Find(name string) (Member, bool)
 }
@@ -57,8 +61,10 @@ type Bus interface {
 // Member is a member as services see it.
 type Member struct {
 	ledger.Member
-	Busy   bool // it is being started or stopped
-	Paused bool
+	Busy    bool // it is being started or stopped
+	Paused  bool
+	Channel bool              // mail gets in, and states come out, by a channel
+	Screen  backends.Attached // its generation; nil: none lives, and no dead pane is left
 }
 
 // Team is what every service works on.
@@ -70,6 +76,17 @@ type Team struct {
 
 // Mailer posts and mails from the supervisor's process.
 func (t Team) Mailer() mail.Mailer { return mail.Mailer{Layout: t.Layout, Ledger: t.Ledger} }
+
+// Notice is a notice of a frame. Ours hold plain strings, which can be encoded; nil: one could
+// not, and the change that it is about is written all the same.
+func (t Team) Notice(f inbox.Frame, key, summary string) *ledger.Notice {
+	text, err := inbox.Encode(f)
+	if err != nil {
+		t.Log.Error("encode a notice", "kind", f.Kind(), "err", err)
+		return nil
+	}
+	return &ledger.Notice{Kind: f.Kind(), Text: text, IdemKey: key, Summary: inbox.Summary("", summary)}
+}
 
 // Quiet is a service that takes no events. It is embedded.
 type Quiet struct{ Bus Bus }

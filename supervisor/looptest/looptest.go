@@ -73,6 +73,16 @@ func (b *Bus) Waiting() int { return len(b.queue) }
 // Members is a copy of List.
 func (b *Bus) Members() []loop.Member { return slices.Clone(b.List) }
 
+// Look looks for a member of List by its session key.
+func (b *Bus) Look(session string) (loop.Member, bool) {
+	for _, m := range b.List {
+		if m.SessionKey == session {
+			return m, true
+		}
+	}
+	return loop.Member{}, false
+}
+
 // Find looks for a member of List by its name or session key.
 func (b *Bus) Find(name string) (loop.Member, bool) {
 	for _, m := range b.List {

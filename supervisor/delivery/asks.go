@@ -1,4 +1,4 @@
-package supervisor
+package delivery
 
 import (
 	"context"
@@ -21,7 +21,7 @@ const maxAsks = 16
 
 // askFor puts a question of an agent into the queue of approvals. One that was put
 // there before (by an earlier supervisor) is only remembered.
-func (s *Supervisor) askFor(m *member, a team.Ask) {
+func (d *Delivery) askFor(m *recipient, a team.Ask) {
 	kind := ledger.ApprovePermission
 	switch a.For {
 	case team.WaitPermission:
@@ -30,26 +30,26 @@ func (s *Supervisor) askFor(m *member, a team.Ask) {
 	case team.WaitQuestion, team.WaitTrust, team.WaitLogin:
 		return // at the agent's own screen
 	}
-	row, l := m.row, m.line
-	if l == nil && m.plan.Channel && len(m.asks) < maxAsks { // its channel speaks before it is known to be open
+	row, c := m.row.Member, m.conn
+	if c == nil && m.row.Channel && len(m.asks) < maxAsks { // its channel speaks before it is known to be open
 		m.asks = append(m.asks, a)
 	}
-	if l == nil || l.asked[a.ID] != 0 {
+	if c == nil || c.asked[a.ID] != 0 {
 		return
 	}
-	l.asked[a.ID] = -1
-	s.step(func(ctx context.Context) message {
-		id, err := s.queueAsk(ctx, row, kind, a)
+	c.asked[a.ID] = -1
+	d.Bus.Go("ask queued "+row.Name, func(ctx context.Context) func() {
+		id, err := d.queueAsk(ctx, row, kind, a)
 		if err != nil {
-			s.log.Warn("queue an approval", "member", row.Name, "request", a.ID, "err", err)
+			d.team.Log.Warn("queue an approval", "member", row.Name, "request", a.ID, "err", err)
 			return nil
 		}
-		return askQueued{row.SessionKey, l, a.ID, id}
+		return func() { d.askQueued(row.SessionKey, c, a.ID, id) }
 	})
 }
 
-func (s *Supervisor) queueAsk(ctx context.Context, row ledger.Member, kind ledger.ApprovalKind, a team.Ask) (int64, error) {
-	open, err := s.cfg.Ledger.Approvals(ctx, ledger.ApprovalFilter{Session: row.SessionKey})
+func (d *Delivery) queueAsk(ctx context.Context, row ledger.Member, kind ledger.ApprovalKind, a team.Ask) (int64, error) {
+	open, err := d.team.Ledger.Approvals(ctx, ledger.ApprovalFilter{Session: row.SessionKey})
 	if err != nil {
 		return 0, err
 	}
@@ -72,33 +72,33 @@ func (s *Supervisor) queueAsk(ctx context.Context, row ledger.Member, kind ledge
 	if in.Payload, err = json.Marshal(a); err != nil {
 		return 0, fmt.Errorf("encode a request: %w", err)
 	}
-	if _, err := s.cfg.Ledger.Setting(ctx, "answerer."+string(kind), &in.Answerer); err != nil {
+	if _, err := d.team.Ledger.Setting(ctx, "answerer."+string(kind), &in.Answerer); err != nil {
 		return 0, err
 	}
 	var wait string
-	if _, err := s.cfg.Ledger.Setting(ctx, settingDeadline, &wait); err != nil {
+	if _, err := d.team.Ledger.Setting(ctx, SettingDeadline, &wait); err != nil {
 		return 0, err
 	}
 	if d, err := time.ParseDuration(wait); err == nil && d > 0 {
 		in.Deadline = time.Now().Add(d).UnixMilli()
 	}
 	if kind == ledger.ApprovePermission && !a.Screen { // what stands on a screen is no word of the program's
-		if in.Decided, err = approval.ByRules(ctx, s.cfg.Ledger, row, approval.RequestOf(a)); err != nil {
+		if in.Decided, err = approval.ByRules(ctx, d.team.Ledger, row, approval.RequestOf(a)); err != nil {
 			return 0, err
 		}
 	}
 	if in.Message, err = askMessage(row, in, a); err != nil {
 		return 0, err
 	}
-	out, err := s.cfg.Ledger.As(row.Name).Ask(ctx, in)
+	out, err := d.team.Ledger.As(row.Name).Ask(ctx, in)
 	if err == nil && out.Message != nil {
-		s.mailer().Deliver(ctx, out.Deliveries)
+		d.team.Mailer().Deliver(ctx, out.Deliveries)
 	}
 	return out.Approval.ID, err
 }
 
-// settingDeadline is how long an approval may wait for its answer, a duration.
-const settingDeadline = "approval-deadline"
+// SettingDeadline is how long an approval may wait for its answer, a duration.
+const SettingDeadline = "approval-deadline"
 
 // askMessage tells the lead of what an agent asks.
 func askMessage(row ledger.Member, in ledger.AskIn, a team.Ask) (*ledger.NewMessage, error) {
@@ -126,65 +126,63 @@ func orJSON(raw json.RawMessage, other string) json.RawMessage {
 	return raw
 }
 
-// askQueued is an approval that was asked for an agent.
-type askQueued struct {
-	session string
-	line    *line
-	request string
-	id      int64
-}
-
-func (q askQueued) apply(s *Supervisor) {
-	why, settled := q.line.early[q.request]
-	delete(q.line.early, q.request)
-	q.line.asked[q.request] = q.id
-	m := s.members[q.session]
+// askQueued takes an approval that was queued for an agent.
+func (d *Delivery) askQueued(session string, c *conn, request string, id int64) {
+	why, settled := c.early[request]
+	delete(c.early, request)
+	c.asked[request] = id
+	m := d.of(session)
 	switch {
-	case m == nil || m.line != q.line:
+	case m == nil || m.conn != c:
 	case settled:
-		s.settledElsewhere(m, q.request, why)
+		d.settledElsewhere(m, request, why)
 	default:
-		s.answerAsk(q.id) // it may have been answered before
+		d.answerAsk(id) // it may have been answered before
 	}
 }
 
 // answerAsk brings the answer to an approval to the agent that asked, where its
 // channel does. It goes out once: while it is on its way nobody else brings it.
-func (s *Supervisor) answerAsk(id int64) {
-	for _, m := range s.members {
-		l := m.line
-		if l == nil {
+func (d *Delivery) answerAsk(id int64) {
+	for session, w := range d.ways {
+		c := w.conn
+		if c == nil {
 			continue
 		}
-		for request, known := range l.asked {
+		m := d.of(session)
+		if m == nil {
+			continue
+		}
+		for request, known := range c.asked {
 			if known != id {
 				continue
 			}
-			if _, onItsWay := l.brings[id]; onItsWay {
-				l.brings[id] = true
+			if _, onItsWay := c.brings[id]; onItsWay {
+				c.brings[id] = true
 				continue
 			}
-			l.brings[id] = false
+			c.brings[id] = false
 			name := m.row.Name
-			s.step(func(ctx context.Context) message {
-				return askBrought{l, request, id, s.bring(ctx, l, name, request, id)}
+			d.Bus.Go("ask brought "+name, func(ctx context.Context) func() {
+				how := d.bring(ctx, c, name, request, id)
+				return func() { d.askBrought(c, request, id, how) }
 			})
 		}
 	}
 }
 
 // bring answers one request, if it has been decided.
-func (s *Supervisor) bring(ctx context.Context, l *line, name, request string, id int64) bringing {
-	a, err := s.cfg.Ledger.Approval(ctx, strconv.FormatInt(id, 10))
+func (d *Delivery) bring(ctx context.Context, c *conn, name, request string, id int64) bringing {
+	a, err := d.team.Ledger.Approval(ctx, strconv.FormatInt(id, 10))
 	if err != nil || a.State == ledger.ApprovalPending {
 		return undecided
 	}
-	l.calls.Lock()
-	defer l.calls.Unlock()
+	c.calls.Lock()
+	defer c.calls.Unlock()
 	r := team.Reply{ID: request, For: team.WaitPermission, Allow: a.State == ledger.ApprovalApproved, Feedback: a.Feedback}
-	with, err := approval.GrantedWith(ctx, s.cfg.Ledger, a)
+	with, err := approval.GrantedWith(ctx, d.team.Ledger, a)
 	if err != nil {
-		s.log.Warn("answer", "member", name, "request", request, "err", err)
+		d.team.Log.Warn("answer", "member", name, "request", request, "err", err)
 		return undecided
 	}
 	if len(with.Input) > 0 { // no channel can change what an agent does, only let it or not
@@ -193,14 +191,14 @@ func (s *Supervisor) bring(ctx context.Context, l *line, name, request string, i
 	if a.Kind == ledger.ApprovePlan {
 		r.For, r.Mode = team.WaitPlan, with.Mode
 	}
-	err = l.Answer(ctx, r)
+	err = c.Answer(ctx, r)
 	if err != nil && !team.IsCode(err, team.CodeNotFound) {
-		s.log.Warn("answer", "member", name, "request", request, "err", err)
+		d.team.Log.Warn("answer", "member", name, "request", request, "err", err)
 		if team.ReasonOf(err) == "no_dialog" {
 			return noDialog
 		}
 	}
-	s.noteAnswered(ctx, a, err)
+	d.noteAnswered(ctx, a, err)
 	return brought
 }
 
@@ -214,39 +212,32 @@ const (
 )
 
 // askBrought ends an attempt to bring an answer.
-type askBrought struct {
-	line    *line
-	request string
-	id      int64
-	how     bringing
-}
-
-func (a askBrought) apply(s *Supervisor) {
-	again := a.line.brings[a.id]
-	delete(a.line.brings, a.id)
+func (d *Delivery) askBrought(c *conn, request string, id int64, how bringing) {
+	again := c.brings[id]
+	delete(c.brings, id)
 	switch {
-	case a.how == brought:
-		delete(a.line.asked, a.request)
+	case how == brought:
+		delete(c.asked, request)
 	case again:
-		s.answerAsk(a.id)
-	case a.how == noDialog && !slices.Contains(a.line.owed, a.id):
-		a.line.owed = append(a.line.owed, a.id)
+		d.answerAsk(id)
+	case how == noDialog && !slices.Contains(c.owed, id):
+		c.owed = append(c.owed, id)
 	}
 }
 
 // answerOwed tries again what could not be answered: something has been seen of the
 // agent. What is on its way may have looked a moment too early.
-func (s *Supervisor) answerOwed(m *member) {
-	if m.line == nil {
+func (d *Delivery) answerOwed(m *recipient) {
+	if m.conn == nil {
 		return
 	}
-	for id := range m.line.brings {
-		m.line.brings[id] = true
+	for id := range m.conn.brings {
+		m.conn.brings[id] = true
 	}
-	owed := m.line.owed
-	m.line.owed = nil
+	owed := m.conn.owed
+	m.conn.owed = nil
 	for _, id := range owed {
-		s.answerAsk(id)
+		d.answerAsk(id)
 	}
 }
 
@@ -273,23 +264,23 @@ func hasWords(msg ledger.Message) bool {
 
 // noteAnswered settles the mail that tells of an answer: the agent has it already, or
 // has nothing more to do with it.
-func (s *Supervisor) noteAnswered(ctx context.Context, a ledger.Approval, answer error) {
-	waiting, err := s.cfg.Ledger.Waiting(ctx, a.Session)
+func (d *Delivery) noteAnswered(ctx context.Context, a ledger.Approval, answer error) {
+	waiting, err := d.team.Ledger.Waiting(ctx, a.Session)
 	if err != nil {
-		s.log.Warn("settle the mail of an answer", "member", a.Name, "request", a.RequestID, "err", err)
+		d.team.Log.Warn("settle the mail of an answer", "member", a.Name, "request", a.RequestID, "err", err)
 		return
 	}
 	row := ledger.Member{Name: a.Name, SessionKey: a.Session}
 	for _, o := range waiting {
-		if o.Message.RequestID != a.RequestID || !ownWay(ctx, s.cfg.Ledger, o.Message) {
+		if o.Message.RequestID != a.RequestID || !ownWay(ctx, d.team.Ledger, o.Message) {
 			continue
 		}
 		mark := ledger.DeliveryMark{MessageID: o.Message.ID, Recipient: o.Delivery.Recipient, State: team.Accepted, Evidence: "it was the answer to its own request"}
 		if answer != nil {
 			mark.State, mark.Evidence, mark.Reason = team.Dropped, "", "nobody waits for it any more: "+answer.Error()
 		}
-		if err := s.noteDelivered(ctx, row, []ledger.DeliveryMark{mark}, []string{o.Message.ID}); err != nil {
-			s.log.Warn("settle the mail of an answer", "member", a.Name, "request", a.RequestID, "err", err)
+		if err := d.noteDelivered(ctx, row, []ledger.DeliveryMark{mark}, []string{o.Message.ID}); err != nil {
+			d.team.Log.Warn("settle the mail of an answer", "member", a.Name, "request", a.RequestID, "err", err)
 		}
 	}
 }
@@ -299,29 +290,28 @@ func (s *Supervisor) noteAnswered(ctx context.Context, a ledger.Approval, answer
 const answeredThere = "answered at its own screen"
 
 // settledElsewhere takes a request out of the queue that needs no answer any more.
-func (s *Supervisor) settledElsewhere(m *member, request, why string) {
-	if m.line == nil {
+func (d *Delivery) settledElsewhere(m *recipient, request, why string) {
+	if m.conn == nil {
 		return
 	}
-	id := m.line.asked[request]
+	id := m.conn.asked[request]
 	if id == -1 { // it is being queued: askQueued settles it
-		m.line.early[request] = why
+		m.conn.early[request] = why
 	}
 	if id < 0 {
 		return
 	}
-	delete(m.line.asked, request)
+	delete(m.conn.asked, request)
 	if id <= 0 {
 		return
 	}
 	name := m.row.Name
-	s.step(func(ctx context.Context) message {
-		a, err := s.cfg.Ledger.Approval(ctx, strconv.FormatInt(id, 10))
+	d.beside("settle a request", func(ctx context.Context) {
+		a, err := d.team.Ledger.Approval(ctx, strconv.FormatInt(id, 10))
 		if err == nil && a.State != ledger.ApprovalPending {
-			s.noteAnswered(ctx, a, errors.New(why))
-			return nil
+			d.noteAnswered(ctx, a, errors.New(why))
+			return
 		}
-		s.withdraw(ctx, name, id, why)
-		return nil
+		d.withdraw(ctx, name, id, why)
 	})
 }

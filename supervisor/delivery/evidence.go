@@ -1,4 +1,4 @@
-package supervisor
+package delivery
 
 import (
 	"context"
@@ -25,28 +25,28 @@ type askedAbout struct {
 const evidenceDoublings = 5
 
 // settles reports whether the channel finds out what became of what it has handed over.
-func (l *line) settles() bool {
-	c, ok := l.Channel.(Settler)
-	return ok && c.Settles()
+func (c *conn) settles() bool {
+	s, ok := c.Channel.(Settler)
+	return ok && s.Settles()
 }
 
 // askAboutIn is how long a message that was handed over is left before it is asked about.
 // It is for hand-overs.
-func (s *Supervisor) askAboutIn(l *line, d ledger.Delivery, now time.Time) time.Duration {
-	asked := l.askedAbout[d.MessageID]
-	since := time.UnixMilli(d.At)
+func (d *Delivery) askAboutIn(c *conn, del ledger.Delivery, now time.Time) time.Duration {
+	asked := c.askedAbout[del.MessageID]
+	since := time.UnixMilli(del.At)
 	if asked.at.After(since) {
 		since = asked.at
 	}
-	return s.policy.Evidence<<min(asked.times, evidenceDoublings) - now.Sub(since)
+	return d.policy.Evidence<<min(asked.times, evidenceDoublings) - now.Sub(since)
 }
 
 // askAbout returns the messages among out that are to be asked about now, and when the next
 // one is; 0 for never. all has those that were handed over before the channel was opened
 // asked about too.
-func (s *Supervisor) askAbout(l *line, out []ledger.Outgoing, all bool, now time.Time) (ids map[string]bool, next time.Duration) {
+func (d *Delivery) askAbout(c *conn, out []ledger.Outgoing, all bool, now time.Time) (ids map[string]bool, next time.Duration) {
 	ids = map[string]bool{}
-	if !l.settles() {
+	if !c.settles() {
 		return ids, 0
 	}
 	still := map[string]askedAbout{}
@@ -55,29 +55,29 @@ func (s *Supervisor) askAbout(l *line, out []ledger.Outgoing, all bool, now time
 			continue
 		}
 		id := o.Message.ID
-		left := s.askAboutIn(l, o.Delivery, now)
+		left := d.askAboutIn(c, o.Delivery, now)
 		if all || left <= 0 {
 			ids[id] = true
 		}
-		still[id] = l.askedAbout[id]
+		still[id] = c.askedAbout[id]
 		if left <= 0 {
 			still[id] = askedAbout{at: now, times: still[id].times + 1}
-			left = s.policy.Evidence << min(still[id].times, evidenceDoublings)
+			left = d.policy.Evidence << min(still[id].times, evidenceDoublings)
 		}
 		if next == 0 || left < next {
 			next = left
 		}
 	}
-	l.askedAbout = still
+	c.askedAbout = still
 	return ids, next
 }
 
 // notePending notes which of the messages that were asked about are still pending.
-func (l *line) notePending(outcomes []team.Outcome) {
+func (c *conn) notePending(outcomes []team.Outcome) {
 	for _, o := range outcomes {
-		if a, ok := l.askedAbout[o.ID]; ok && a.pending != o.Pending {
+		if a, ok := c.askedAbout[o.ID]; ok && a.pending != o.Pending {
 			a.pending = o.Pending
-			l.askedAbout[o.ID] = a
+			c.askedAbout[o.ID] = a
 		}
 	}
 }
@@ -85,30 +85,30 @@ func (l *line) notePending(outcomes []team.Outcome) {
 // unknownAfter is how long a message that was handed over is left before it is unknown.
 // A channel that can be asked has been asked twice by then. What is pending may be so for as
 // long as a command of the agent runs, or its model thinks.
-func (s *Supervisor) unknownAfter(l *line, id string) time.Duration {
-	if l.settles() && !l.askedAbout[id].pending {
-		return 4 * s.policy.Evidence
+func (d *Delivery) unknownAfter(c *conn, id string) time.Duration {
+	if c.settles() && !c.askedAbout[id].pending {
+		return 4 * d.policy.Evidence
 	}
-	return s.policy.Doubt
+	return d.policy.Doubt
 }
 
 // lookAgain is how long after a hand-over its evidence is looked for.
-func (s *Supervisor) lookAgain(l *line) time.Duration {
-	if l.settles() {
-		return s.policy.Evidence
+func (d *Delivery) lookAgain(c *conn) time.Duration {
+	if c.settles() {
+		return d.policy.Evidence
 	}
-	return s.policy.Doubt
+	return d.policy.Doubt
 }
 
 // giveUpHope notes as unknown what was handed over for longer than its way takes and is
 // not shown to have arrived. It returns when the next one is due; 0 for never.
-func (s *Supervisor) giveUpHope(ctx context.Context, l *line, row ledger.Member, out []ledger.Outgoing, now time.Time) (next time.Duration, err error) {
+func (d *Delivery) giveUpHope(ctx context.Context, c *conn, row ledger.Member, out []ledger.Outgoing, now time.Time) (next time.Duration, err error) {
 	var marks []ledger.DeliveryMark
 	for _, o := range out {
 		if o.Delivery.State != team.Injected {
 			continue
 		}
-		left := s.unknownAfter(l, o.Message.ID) - now.Sub(time.UnixMilli(o.Delivery.At))
+		left := d.unknownAfter(c, o.Message.ID) - now.Sub(time.UnixMilli(o.Delivery.At))
 		if left > 0 {
 			if next == 0 || left < next {
 				next = left
@@ -119,7 +119,7 @@ func (s *Supervisor) giveUpHope(ctx context.Context, l *line, row ledger.Member,
 			Reason: "nothing shows it since " + time.UnixMilli(o.Delivery.At).Format(time.TimeOnly), Evidence: o.Delivery.Evidence,
 			IfStates: []team.DeliveryState{team.Injected}})
 	}
-	_, err = s.cfg.Ledger.MarkMany(ctx, marks)
+	_, err = d.team.Ledger.MarkMany(ctx, marks)
 	return next, err
 }
 
@@ -131,14 +131,5 @@ func sooner(a, b time.Duration) time.Duration {
 	return a
 }
 
-// lookForEvidence asks about what is still injected.
-type lookForEvidence struct{ session string }
-
+// evidenceTimer asks about what is still injected.
 func evidenceTimer(session string) string { return "evidence:" + session }
-
-func (e lookForEvidence) apply(s *Supervisor) {
-	delete(s.timers, evidenceTimer(e.session))
-	if m := s.members[e.session]; m != nil {
-		s.deliver(m)
-	}
-}

@@ -1,0 +1,186 @@
+package delivery
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/mail"
+	"github.com/teamctl/teamctl/supervisor/quota"
+	"github.com/teamctl/teamctl/team"
+)
+
+// Deliver hands over what waits for a member.
+func (d *Delivery) Deliver(session string) {
+	if m := d.of(session); m != nil {
+		d.deliver(m)
+	}
+}
+
+// deliver hands over what waits for a member, one hand-over at a time.
+func (d *Delivery) deliver(m *recipient) {
+	c := m.conn
+	if c == nil || m.row.Observed != team.Running {
+		return
+	}
+	if c.busy {
+		c.again = true
+		return
+	}
+	c.busy = true
+	row := m.row.Member
+	d.Bus.Go("handed over "+row.Name, func(ctx context.Context) func() {
+		left, next, err := d.handOver(ctx, c, row)
+		if err != nil && ctx.Err() == nil {
+			d.team.Log.Warn("hand over mail", "member", row.Name, "err", err)
+		}
+		return func() { d.handedOver(row.SessionKey, c, left || err != nil, next) }
+	})
+}
+
+// handedOver is called after a hand-over; next is how long until something is to be asked about,
+// 0 for ever.
+func (d *Delivery) handedOver(session string, c *conn, left bool, next time.Duration) {
+	c.busy, c.waiting = false, left
+	m := d.of(session)
+	if m == nil || m.conn != c {
+		return
+	}
+	d.Bus.After(evidenceTimer(session), next, func() { d.Deliver(session) })
+	if c.again {
+		c.again = false
+		d.deliver(m)
+	}
+}
+
+// handOver gives a channel what its member has not got, and writes what became of
+// it. left says that something is still waiting, next when something that was handed over
+// is to be asked about.
+func (d *Delivery) handOver(ctx context.Context, c *conn, row ledger.Member) (left bool, next time.Duration, err error) {
+	ctx, cancel := context.WithTimeout(ctx, deliverWithin)
+	defer cancel()
+	out, err := d.team.Ledger.Waiting(ctx, row.SessionKey)
+	if err != nil {
+		return true, d.policy.Evidence, err
+	}
+	if left, next, err = d.handOverTo(ctx, c, row, out); err != nil {
+		return left, next, err
+	}
+	due, err := d.giveUpHope(ctx, c, row, out, time.Now())
+	return left, sooner(next, due), err
+}
+
+// handOverTo is handOver of what waits.
+func (d *Delivery) handOverTo(ctx context.Context, c *conn, row ledger.Member, out []ledger.Outgoing) (left bool, next time.Duration, err error) {
+	asking := !c.settled && c.settles()
+	doubt, next := d.askAbout(c, out, asking, time.Now()) // handed over before, and not known to be accepted
+	var give []team.Mail
+	var drop []ledger.DeliveryMark
+	for _, o := range out {
+		switch o.Delivery.State {
+		case team.Mailed, team.Held:
+			if ownWay(ctx, d.team.Ledger, o.Message) {
+				if o.Message.At < row.StartedAt { // who asked is gone
+					drop = append(drop, ledger.DeliveryMark{MessageID: o.Message.ID, Recipient: o.Delivery.Recipient, State: team.Dropped,
+						Reason: "the request was of an earlier process"})
+				}
+				continue
+			}
+			give = append(give, mail.Of(ctx, d.team.Ledger, o.Message))
+		case team.Posted: // its poster mails it, and that wakes us
+		case team.Injected, team.Unknown:
+			if doubt[o.Message.ID] {
+				again := mail.Of(ctx, d.team.Ledger, o.Message)
+				again.Again = true
+				give = append(give, again)
+			}
+		case team.Accepted, team.Read, team.Answered, team.Dropped:
+		}
+	}
+	if len(drop) > 0 {
+		if _, err := d.team.Ledger.MarkMany(ctx, drop); err != nil {
+			return true, next, err
+		}
+	}
+	if len(give) == 0 {
+		return false, next, nil
+	}
+	if held, err := d.holdBack(ctx, row, out); held || err != nil {
+		return true, next, err
+	}
+	c.calls.Lock()
+	outcomes := c.Deliver(ctx, give)
+	c.notePending(outcomes)
+	c.settled = c.settled || asking && !slices.ContainsFunc(outcomes, func(o team.Outcome) bool { return doubt[o.ID] && o.State == team.Held })
+	c.calls.Unlock()
+	var marks []ledger.DeliveryMark
+	var got []string
+	for _, o := range outcomes {
+		if doubt[o.ID] && o.State != team.Accepted { // it stays as it was
+			left = left || o.State == team.Held
+			continue
+		}
+		switch o.State {
+		case team.Injected, team.Accepted:
+			got = append(got, o.ID)
+			if o.State == team.Injected {
+				next = sooner(next, d.lookAgain(c))
+			}
+		default:
+			left = true
+		}
+		if o.State == "" {
+			continue
+		}
+		mark := ledger.DeliveryMark{MessageID: o.ID, Recipient: row.Name, State: o.State, Reason: o.Reason, Evidence: o.Evidence}
+		if o.State == team.Held { // a hook may have given it meanwhile, and it must not be given again
+			mark.IfStates = []team.DeliveryState{team.Mailed, team.Held}
+		}
+		marks = append(marks, mark)
+	}
+	return left, next, d.noteDelivered(ctx, row, marks, got)
+}
+
+// noteDelivered writes marks, and marks in the mailbox file what the agent has got:
+// it must not find it there again.
+func (d *Delivery) noteDelivered(ctx context.Context, row ledger.Member, marks []ledger.DeliveryMark, got []string) error {
+	// What was handed over was handed over, whatever ends now.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	if _, err := d.team.Ledger.MarkMany(ctx, marks); err != nil {
+		return err
+	}
+	if len(got) == 0 {
+		return nil
+	}
+	box, err := d.team.Mailer().Box(row.Name)
+	if err != nil {
+		return err
+	}
+	_, err = box.MarkRead(ctx, got...)
+	return err
+}
+
+// holdBack keeps mail from a member that must get no prompts now, and says why. What
+// asks it to stop goes through.
+func (d *Delivery) holdBack(ctx context.Context, row ledger.Member, waiting []ledger.Outgoing) (held bool, err error) {
+	if team.KindOf(row.Spec.Agent).NoModel || slices.ContainsFunc(waiting, func(o ledger.Outgoing) bool { return o.Message.Kind == team.KindShutdownRequest }) {
+		return false, nil
+	}
+	q, err := quota.Read(ctx, d.team.Ledger)
+	if err != nil {
+		return false, err
+	}
+	no := q.Blocks(row, time.Now())
+	if no == nil {
+		return false, nil
+	}
+	var marks []ledger.DeliveryMark
+	for _, o := range waiting {
+		if d := o.Delivery; d.State == team.Mailed || d.State == team.Held && d.Reason != no.Error() {
+			marks = append(marks, ledger.DeliveryMark{MessageID: d.MessageID, Recipient: row.Name, State: team.Held, Reason: no.Error()})
+		}
+	}
+	return true, d.noteDelivered(ctx, row, marks, nil)
+}
