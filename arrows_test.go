@@ -189,7 +189,7 @@ var rooms = map[string]room{
 		why: "the worktrees of members: git is in worktree, and when one is made the core decides",
 	},
 	"supervisor": {
-		may:  []string{"supervisor/loop", "supervisor/policy", "supervisor/rest", "supervisor/trees", "supervisor/approval", "supervisor/delivery", "supervisor/quota", "supervisor/state", "supervisor/usage", "team", leaf, "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/bundle", "backends/holder", "ledger", "inbox", "mail", "worktree", "internal/hooks", "internal/permit", "internal/publish", "internal/sink"},
+		may:  []string{"supervisor/loop", "supervisor/policy", "supervisor/rest", "supervisor/trees", "supervisor/delivery", "supervisor/quota", "supervisor/state", "supervisor/usage", "team", leaf, "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/bundle", "backends/holder", "ledger", "inbox", "mail", "worktree", "internal/hooks", "internal/publish", "internal/sink"},
 		libs: []string{multierr}, never: noSQL,
 		why: "the supervisor is handed its backends and what to launch: it knows no terminal, tool, agent or screen",
 	},
@@ -253,7 +253,7 @@ var rooms = map[string]room{
 		why: "the loop of a turn: models, tools and mail come in by interfaces, so it starts nothing and reaches nobody by itself",
 	},
 	"agent/program": {
-		may: []string{"team", "ledger", "supervisor", "supervisor/quota", "tool", "tool/op", "agent", "agent/llm", "agent/model", "agent/model/config", "agent/tools", "agent/skills", "agent/secrets", "agent/mcp", "agent/confine"}, never: noSQL,
+		may: []string{"team", "ledger", "supervisor/quota", "tool", "tool/op", "agent", "agent/llm", "agent/model", "agent/model/config", "agent/tools", "agent/skills", "agent/secrets", "agent/mcp", "agent/confine"}, never: noSQL,
 		why: "the program of a member that a model leads: gives the loop its models, its tools and the team's operations",
 	},
 	"internal/adapter": {
@@ -281,7 +281,7 @@ var rooms = map[string]room{
 		why: "what the tests of the channels share: no program links it",
 	},
 	"internal/courier/hook": {
-		may: []string{"team", leaf, "inbox", "ledger", "mail", "supervisor", "supervisor/quota", "tool", "internal/adapter", "internal/courier"}, never: noExec,
+		may: []string{"team", leaf, "inbox", "ledger", "mail", "supervisor/quota", "tool", "internal/adapter", "internal/courier"}, never: noExec,
 		why: "what an agent's hook does is done through the tools, like everything that an agent does",
 	},
 	"internal/bridge": {
@@ -302,7 +302,7 @@ var rooms = map[string]room{
 		why: "documents for a browser, from the data of view alone: they know no server",
 	},
 	"tool/look": {
-		may: []string{"team", leaf, "internal/view", "ledger", "supervisor", "supervisor/state", "tool"}, never: append([]string{"net"}, noExec...),
+		may: []string{"team", leaf, "internal/view", "ledger", "supervisor/state", "tool"}, never: append([]string{"net"}, noExec...),
 		why: "fills what screens show from the ledger and from what stands behind it, and changes nothing",
 	},
 	"internal/tui": {
@@ -356,16 +356,14 @@ var testRooms = map[string][]string{
 	"internal/courier/opencode": {"internal/fakecli", "internal/courier/couriertest"},
 	"internal/courier/acp":      {"internal/fakecli", "internal/courier/couriertest"},
 	"cmd":                       {"internal/openpty", "mail"},
-	"internal/courier/hook":     {"supervisor/approval"},
+	"internal/courier/hook":     {"supervisor", "supervisor/approval"},
 	"agent":                     {"internal/proc", "agent/model"}, // to see that nothing is left of a command; the script model
 	"agent/tools":               {"internal/proc"},                // likewise
 	"agent/confine":             {"team", "internal/run"},         // to confine a real command
 	"scripts":                   {"mail"},
-	"supervisor":                {"supervisor/looptest"},
+	"supervisor":                {"supervisor/looptest", "supervisor/approval"},
 	"supervisor/trees":          {"supervisor/looptest"},
 	"supervisor/approval":       {"supervisor/looptest"},
-	"supervisor/delivery":       {"supervisor/looptest"},
-	"supervisor/usage":          {"supervisor/looptest"},
 	"internal/control":          {"backends", "internal/publish"}, // a supervisor to serve needs one
 	".":                         {leaf, "ledger"},                 // reads test names out of documents; the examples use what the operations return
 }
