@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// input is a member with everything set that is always set.
+// input returns a member with all mandatory fields set.
 func input(t *testing.T) Input {
 	return Input{
 		Layout:     team.Home{Dir: "/home/ann/.teamctl"}.Team("demo"),

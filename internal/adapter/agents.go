@@ -8,19 +8,19 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Info describes one kind of agent, for a list of what can be spawned.
+// Info describes one agent kind, for the list of kinds that can be spawned.
 type Info struct {
 	Name            string `json:"name"`
 	Description     string `json:"description"`
 	TakesCommand    bool   `json:"takesCommand"`        // runs the argument vector of the spawn
 	AnswersShutdown bool   `json:"answersShutdown"`     // reads its mailbox and answers a shutdown_request
-	ReportsReady    bool   `json:"reportsReady"`        // says over the notify socket that it takes messages
+	ReportsReady    bool   `json:"reportsReady"`        // reports over the notify socket when it takes messages
 	NeedsModel      bool   `json:"needsModel"`          // talks to a model: needs a key or a login
 	TakesArgs       bool   `json:"takesArgs,omitempty"` // the arguments of the spawn are added to its own
-	Custom          bool   `json:"custom,omitempty"`    // from the person's own file
+	Custom          bool   `json:"custom,omitempty"`    // from the user's own file
 }
 
-// The kinds of agent by name.
+// Names of the agent kinds.
 const (
 	Worker   = team.AgentWorker
 	LLM      = team.AgentLLM
@@ -35,16 +35,16 @@ const (
 
 type kind struct {
 	info Info
-	// argv is the argument vector; env what the kind adds to the environment that
-	// every agent gets, nil for nothing.
+	// argv returns the argument vector, env what the kind adds to the environment that every agent
+	// gets; nil for nothing.
 	argv func(exe string, in Input) ([]string, error)
 	env  func(in Input) map[string]string
 	caps Capabilities
 	cli  *cli // a foreign CLI; argv, env and caps are empty then
 }
 
-// kinds is the table of agents, in the order in which they are listed. A new
-// foreign CLI is one file and one row.
+// kinds is the table of agent kinds, in the order in which they are listed. A new foreign CLI is
+// one file and one row.
 var kinds = []kind{
 	{
 		info: Info{
@@ -91,7 +91,7 @@ var kinds = []kind{
 	},
 }
 
-// all is the table with the person's own kinds behind it.
+// all returns the table followed by the user's own kinds.
 func (l Launcher) all() []kind {
 	out := slices.Clone(kinds)
 	for _, c := range l.Custom {
@@ -100,7 +100,7 @@ func (l Launcher) all() []kind {
 	return out
 }
 
-// Agents lists the kinds of agent that can be spawned.
+// Agents lists the agent kinds that can be spawned.
 func (l Launcher) Agents() []Info {
 	all := l.all()
 	out := make([]Info, len(all))
@@ -110,11 +110,11 @@ func (l Launcher) Agents() []Info {
 	return out
 }
 
-// Agents lists the kinds of agent that come with teamctl.
+// Agents lists the agent kinds that come with teamctl.
 func Agents() []Info { return Launcher{}.Agents() }
 
-// Lookup returns the kind with the name. An unknown one is CodeInvalid and names
-// those that there are, the nearest one first.
+// Lookup returns the kind with the name. An unknown name is CodeInvalid; the error lists the known
+// ones, closest first.
 func (l Launcher) Lookup(name string) (Info, error) {
 	k, err := l.find(name)
 	if err != nil {
@@ -123,7 +123,7 @@ func (l Launcher) Lookup(name string) (Info, error) {
 	return k.info, nil
 }
 
-// Lookup is Launcher.Lookup among the kinds that come with teamctl.
+// Lookup is Launcher.Lookup among the built-in kinds.
 func Lookup(name string) (Info, error) { return Launcher{}.Lookup(name) }
 
 func (l Launcher) find(name string) (kind, error) {

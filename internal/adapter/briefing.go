@@ -6,8 +6,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// briefing is what an agent is told about the team that it is in. It goes into
-// the CLI's own instructions where it has such, and with the first prompt where not.
+// briefing returns what an agent is told about its team. It goes into the CLI's own instructions
+// if it has any, else with the first prompt.
 func briefing(in Input) string {
 	s := fmt.Sprintf(`You are %q, a member of the team %q of coding agents on this machine; other members work at the same time, in worktrees of their own.
 Use the tools of the MCP server "teamctl" for everything that concerns the team: the task board, messages, approvals.
@@ -26,11 +26,10 @@ When you are asked to shut down, finish or save what you do and answer the reque
 	return s
 }
 
-// nudge is the prompt of a conversation that goes on after its agent was started
-// again in the middle of a turn.
+// nudge is the prompt for a resumed conversation whose agent was restarted during a turn.
 const nudge = "You were started again in the middle of your work. Look at what is done, and go on."
 
-// firstPrompt is what a conversation begins, or goes on, with; "" for nothing.
+// firstPrompt returns the text that begins or resumes a conversation; "" for none.
 func firstPrompt(in Input) string {
 	switch {
 	case in.Resume == "":
@@ -41,8 +40,7 @@ func firstPrompt(in Input) string {
 	return ""
 }
 
-// positional is a prompt as the last argument; one that looks like a flag is told
-// from flags.
+// positional returns a prompt as the last argument, separated from the flags if it looks like one.
 func positional(prompt string) []string {
 	switch {
 	case prompt == "":

@@ -7,39 +7,38 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Claude Code. Everything goes in by files and flags of the session: hooks by
-// --settings, tools by --mcp-config. The permission mode is always explicit, since
-// its default differs by version.
+// Claude Code. All configuration goes in by files and flags of the session: hooks by --settings,
+// tools by --mcp-config. The permission mode is always explicit, since its default differs by
+// version.
 
 var (
 	claudeTested = Version{2, 1, 329}
 	claudeOldest = Version{2, 1, 34}
-	// claudeRewake is the first version seen to wake an idle session from a hook in
-	// the background; one before runs such a hook in front and hangs.
+	// claudeRewake is the oldest version seen to wake an idle session from a background hook; older
+	// versions run such a hook in the foreground and hang.
 	claudeRewake = Version{2, 1, 112}
-	// claudeFails is the first that has a hook for a turn that the API's error ends.
+	// claudeFails is the oldest version with a hook for a turn that an API error ends.
 	claudeFails = Version{2, 1, 112}
-	// claudeDecides is the first seen to take the decision of a PermissionRequest hook.
+	// claudeDecides is the oldest version seen to apply the decision of a PermissionRequest hook.
 	claudeDecides = Version{2, 1, 329}
 )
 
-// Waits reports whether a version of a program can have a hook that waits for mail.
+// Waits reports whether a version of a program supports a hook that waits for mail.
 func Waits(agent string, v Version) bool { return agent == Claude && v.atLeast(claudeRewake) }
 
-// Decides reports whether a version of a program has its requests for permission
-// answered by a hook.
+// Decides reports whether a version of a program lets a hook answer its permission requests.
 func Decides(agent string, v Version) bool { return agent == Claude && v.atLeast(claudeDecides) }
 
-// KeepsSessions reports whether a program writes the state of its sessions below its
-// configuration.
+// KeepsSessions reports whether a program writes the state of its sessions to its configuration
+// directory.
 func KeepsSessions(agent string) bool { return agent == Claude }
 
-// claudeAlone keeps out the servers of its person and of the repository, which it starts
-// under its own consent otherwise. A server of theirs by the name of ours gives way to it.
+// claudeAlone excludes the MCP servers of the user and of the repository, which the program starts
+// otherwise, after its own consent question. A server of the same name as ours gives way to ours.
 var claudeAlone = []string{"--strict-mcp-config"}
 
 // WokenByMail reports whether a hook is called for a prompt that is mail itself. Claude Code
-// 2.1.112 puts what this hook adds before the prompt: later mail would come before it.
+// 2.1.112 inserts what this hook adds before the prompt, so later mail would come first.
 func WokenByMail(cli, event string, input []byte) bool {
 	return cli == Claude && BeginsTurn(cli, event) && bytes.Contains(input, []byte("teammate-message teammate_id="))
 }
@@ -77,7 +76,7 @@ func planClaude(exe string, in Input, v Version) (launch, error) {
 		link: Link{Ways: []Way{WayHooks, WayTyping}, Conversation: in.Mint.Conversation, Config: claudeConfig(in)},
 		env: map[string]string{
 			"DISABLE_AUTOUPDATER": "1",
-			// A suggestion in the input box looks like a draft of the person, which mail waits for.
+			// A suggestion in the input box looks like a user's draft, and mail waits for those.
 			"CLAUDE_CODE_ENABLE_PROMPT_SUGGESTION": "false",
 		},
 		files: []File{
@@ -91,7 +90,7 @@ func planClaude(exe string, in Input, v Version) (launch, error) {
 		l.link.Ways = []Way{WayTyping}
 		l.files = l.files[1:]
 	}
-	// --mcp-config and --allowedTools take any number of values: a flag has to follow.
+	// --mcp-config and --allowedTools take any number of values, so a flag must follow.
 	argv := []string{"claude"}
 	if v.atLeast(claudeDecides) {
 		argv = append(argv, "--name", in.Name)
@@ -122,8 +121,8 @@ func planClaude(exe string, in Input, v Version) (launch, error) {
 	return l, nil
 }
 
-// claudeMode is the mode by its name in every version: "default" is taken by those
-// that list it as "manual".
+// claudeMode returns the mode by a name that every version accepts: versions that list "default"
+// as "manual" accept "default".
 func claudeMode(in Input) string {
 	if in.Plan {
 		return string(team.ModePlan)
@@ -136,7 +135,7 @@ func claudeMode(in Input) string {
 	return string(team.ModeDefault)
 }
 
-// claudeConfig is where the program keeps its own files; they are only read.
+// claudeConfig returns the program's own configuration directory, which is only read.
 func claudeConfig(in Input) string {
 	if d := setting(in, "CLAUDE_CONFIG_DIR"); d != "" {
 		return d
@@ -147,21 +146,21 @@ func claudeConfig(in Input) string {
 	return ""
 }
 
-// hookTimeout bounds a hook that answers at once, waitTimeout one whose work is to
-// wait; both in seconds. A hook bounds itself to three once it runs, and on a machine
-// under load it takes many to start; the program drops the answer of one that is late.
+// hookTimeout bounds a hook that answers at once, waitTimeout one that waits; both in seconds. A
+// hook bounds itself to three seconds once it runs, but takes much longer to start on a loaded
+// machine, and the program drops a late answer.
 const (
 	hookTimeout = 60
 	waitTimeout = 24 * 60 * 60
 )
 
-// claudeEvents are the hooks of a session. A matcher is needed where tools are named.
+// claudeEvents are the hooks of a session. Hooks on tools need a matcher.
 var claudeEvents = []struct {
 	name   string
 	tools  bool
-	waiter bool // a second hook waits in the background for mail
+	waiter bool // a second, background hook waits for mail
 	since  Version
-	wait   bool // it may wait for a person
+	wait   bool // the hook may wait for a person
 }{
 	{name: "SessionStart", waiter: true},
 	{name: "UserPromptSubmit"},
@@ -174,8 +173,8 @@ var claudeEvents = []struct {
 	{name: "SessionEnd"},
 }
 
-// claudeSettings are the hooks of a version. Where it may be a newer one the hook that waits
-// for mail is there too: that ends at once until the version is known.
+// claudeSettings returns the hooks of a version. If the version may be a newer one, the waiting
+// hook is included: it exits at once until the version is known.
 func claudeSettings(exe string, v Version, late bool) string {
 	hooks := map[string]any{}
 	for _, e := range claudeEvents {
@@ -202,7 +201,7 @@ func claudeSettings(exe string, v Version, late bool) string {
 	return jsonText(map[string]any{"hooks": hooks})
 }
 
-// hookCommand is the shell line of a hook.
+// hookCommand returns the shell command of a hook.
 func hookCommand(exe, cli, event string) string {
 	return "'" + strings.ReplaceAll(exe, "'", `'\''`) + "' hook " + cli + " " + event
 }

@@ -7,21 +7,21 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// cli is what sets one foreign CLI apart from another: data, and one function that
-// plans. A CLI is a file of its own (claude.go, codex.go, ...) and a row in kinds.
+// cli describes one foreign CLI: data, and one function that plans its start. Each CLI has a file
+// of its own (claude.go, codex.go, ...) and a row in kinds.
 type cli struct {
 	program     string   // looked up on the member's PATH
-	versionArgs []string // what makes it print its version
-	tested      Version  // the newest that these facts were seen on
-	oldest      Version  // the oldest; what is before goes the safest way
+	versionArgs []string // arguments that print its version
+	tested      Version  // the newest version on which these facts were checked
+	oldest      Version  // the oldest such version; older ones are used in the safest way
 	plan        func(exe string, in Input, v Version) (launch, error)
 	caps        Capabilities
-	// alone are the arguments with which it starts without the MCP servers of its own
-	// configuration; none: it has no such.
+	// alone are the arguments that start it without the MCP servers of its own configuration; empty
+	// if there are none.
 	alone []string
 }
 
-// launch is what one CLI adds to a plan.
+// launch is a CLI's contribution to a plan.
 type launch struct {
 	argv  []string
 	env   map[string]string
@@ -30,47 +30,47 @@ type launch struct {
 	notes []string
 }
 
-// Capabilities is what a kind of agent can, as a person reads it. Where versions
-// differ, Versions says how.
+// Capabilities describes for a person what an agent kind can do. Versions lists where versions
+// differ.
 type Capabilities struct {
 	Program      string       `json:"program,omitempty"`
-	Tested       string       `json:"tested,omitempty"` // newest version that this was seen on
+	Tested       string       `json:"tested,omitempty"` // newest version checked
 	Oldest       string       `json:"oldest,omitempty"`
-	Ways         []Way        `json:"ways"` // of mail, in order
+	Ways         []Way        `json:"ways"` // of mail, in order of preference
 	MidTurn      string       `json:"midTurn"`
 	Idle         string       `json:"idle"`
-	States       []string     `json:"states"` // sources, most trusted first
+	States       []string     `json:"states"` // sources of its state, most trusted first
 	Conversation string       `json:"conversation"`
 	Tools        string       `json:"tools"`
 	Approvals    string       `json:"approvals"`
 	PlanMode     string       `json:"planMode"`
-	NewMode      string       `json:"newMode"` // when a mode that changes takes effect while it runs
+	NewMode      string       `json:"newMode"` // when a new mode takes effect while it runs
 	Interrupt    string       `json:"interrupt"`
 	Stop         string       `json:"stop"`
 	Modes        []ModeMap    `json:"modes,omitempty"`
 	Versions     []Difference `json:"versions,omitempty"`
-	Config       string       `json:"config"` // how it is configured without touching the person's own
+	Config       string       `json:"config"` // how it is configured without changes to the user's own configuration
 }
 
-// ModeMap is one permission mode as the CLI has it.
+// ModeMap maps a permission mode to the CLI's own.
 type ModeMap struct {
 	Mode team.Mode `json:"mode"`
 	As   string    `json:"as"`
 }
 
-// Difference is what another version cannot.
+// Difference is what other versions lack.
 type Difference struct {
 	Range string `json:"range"`
 	What  string `json:"what"`
 }
 
-// Profile is everything that is declared of one kind of agent.
+// Profile is everything declared about an agent kind.
 type Profile struct {
 	Info
 	Capabilities
 }
 
-// Show returns what is declared of a kind; an unknown one as in Lookup.
+// Show returns what is declared about a kind; an unknown one fails as in Lookup.
 func (l Launcher) Show(name string) (Profile, error) {
 	k, err := l.find(name)
 	if err != nil {
@@ -79,8 +79,7 @@ func (l Launcher) Show(name string) (Profile, error) {
 	return Profile{Info: k.info, Capabilities: k.capabilities()}, nil
 }
 
-// Probe says how a kind's version is asked: the program and its arguments; ok is
-// false where there is nothing to ask.
+// Probe returns the command that prints a kind's version; ok is false if there is none.
 func (l Launcher) Probe(in Input) (argv []string, ok bool) {
 	k, err := l.find(in.Agent)
 	if err != nil || k.cli == nil || len(k.cli.versionArgs) == 0 {
@@ -89,8 +88,8 @@ func (l Launcher) Probe(in Input) (argv []string, ok bool) {
 	return append([]string{programOf(in, k.info.Name, k.cli.program)}, k.cli.versionArgs...), true
 }
 
-// Foreign reports whether the kind is a CLI of somebody else's, whose plan depends
-// on what courier.Prepare finds out.
+// Foreign reports whether the kind is a foreign CLI, whose plan depends on what courier.Prepare
+// finds out.
 func (l Launcher) Foreign(name string) bool {
 	k, err := l.find(name)
 	return err == nil && k.cli != nil
@@ -108,14 +107,13 @@ func (k kind) capabilities() Capabilities {
 	return c
 }
 
-// ProgramVariable is the environment variable that says where the program of an agent of
-// a kind is.
+// ProgramVariable returns the environment variable with the path of the program of a kind.
 func ProgramVariable(kind string) string {
 	return "TEAMCTL_PROGRAM_" + strings.ToUpper(strings.ReplaceAll(kind, "-", "_"))
 }
 
-// programOf is the program to start: ProgramVariable in the member's own variables or
-// the environment wins over the name on the PATH.
+// programOf returns the program to start: ProgramVariable, in the member's own variables or in the
+// environment, takes precedence over the name on the PATH.
 func programOf(in Input, kind, program string) string {
 	name := ProgramVariable(kind)
 	if p := in.Env[name]; p != "" {
@@ -136,7 +134,7 @@ func lookupEnv(env []string, name string) string {
 	return ""
 }
 
-// setting is a variable as the member will have it.
+// setting returns a variable as the member will have it.
 func setting(in Input, name string) string {
 	if v, ok := in.Env[name]; ok {
 		return v
@@ -144,14 +142,14 @@ func setting(in Input, name string) string {
 	return lookupEnv(in.Environ, name)
 }
 
-// planCLI plans one foreign CLI.
+// planCLI plans the start of a foreign CLI.
 func (k kind) planCLI(exe string, in Input) (launch, error) {
 	if exe == "" {
 		return launch{}, team.Errorf(team.CodeInternal, "plan %s: the path of teamctl is not known", in.AgentID)
 	}
 	v, _ := ParseVersion(in.Version)
-	// What a program can do that is late with its version is known of the oldest that works.
-	// One that is older still ends at once, with a word on its flags.
+	// A program that has not printed its version in time is assumed to be the oldest supported one.
+	// If it is older, it exits at once with an error about its flags.
 	as := v
 	in.VersionLate = in.VersionLate && !v.Known()
 	if in.VersionLate {
@@ -184,19 +182,19 @@ func (k kind) planCLI(exe string, in Input) (launch, error) {
 	return l, nil
 }
 
-// bundleFile is the absolute path of a file of the member's bundle.
+// bundleFile returns the absolute path of a file in the member's bundle.
 func bundleFile(in Input, name string) string {
 	return string(in.Layout.Bundle(in.Name)) + "/" + name
 }
 
-// passed are the variables that teamctl's own programs below a CLI need, where the
-// CLI does not hand its environment on by itself; the secret of the start, which the
-// plan does not know, comes besides.
+// passed lists the variables that teamctl's own programs need when they run below a CLI that does
+// not pass on its environment. The secret of the start is passed separately, since the plan does
+// not know it.
 var passed = []string{
 	team.EnvAgentID, team.EnvAgentName, team.EnvHome, team.EnvNotify, team.EnvRuntime, team.EnvTeam,
 }
 
-// toolEnv is the part of the identity that may stand in a file of the bundle.
+// toolEnv returns the part of the identity that may be written to a file of the bundle.
 func toolEnv(in Input) map[string]string {
 	id := identity(in, lookupEnv(in.Environ, team.EnvRuntime))
 	out := map[string]string{}

@@ -9,7 +9,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// foreign is a member whose agent is a foreign CLI.
+// foreign returns a member whose agent is a foreign CLI.
 func foreign(t *testing.T, agent, version string) Input {
 	in := input(t)
 	in.Agent, in.Version, in.Prompt = agent, version, "Fix the \"parser\"\nand say so"
@@ -20,8 +20,8 @@ func foreign(t *testing.T, agent, version string) Input {
 	return in
 }
 
-// TestServersOfTheTeamOnly: a member that is to have none but teamctl's MCP server is started
-// with what its program has for that, and not at all where it has nothing.
+// TestServersOfTheTeamOnly: a member restricted to teamctl's MCP server starts with its program's
+// flags for that; the start fails if the program has none.
 func TestServersOfTheTeamOnly(t *testing.T) {
 	t.Parallel()
 	for agent, flags := range map[string][]string{
@@ -56,7 +56,7 @@ func TestServersOfTheTeamOnly(t *testing.T) {
 	}
 }
 
-// What other programs read: argv, environment and files of each CLI.
+// Argv, environment and files of each CLI, which other programs read.
 func TestForeignPlansGolden(t *testing.T) {
 	t.Parallel()
 	cases := map[string]func() Input{
@@ -119,7 +119,7 @@ func TestForeignPlansGolden(t *testing.T) {
 	}
 }
 
-// show is a plan as a person reads it: one argument a line, files as they will be.
+// show formats a plan for a person: one argument per line, files with their contents.
 func show(out Output, env []string) string {
 	var b strings.Builder
 	for _, a := range out.Argv {
@@ -138,7 +138,7 @@ func show(out Output, env []string) string {
 	return b.String()
 }
 
-// A second hook that waits is a hook that hangs on a version that runs it in front.
+// A second, waiting hook hangs on a version that runs hooks in the foreground.
 func TestNoWaiterOnVersionsWithoutIt(t *testing.T) {
 	t.Parallel()
 	for version, want := range map[string]bool{"2.1.34": false, "2.1.111": false, "2.1.112": true, "2.1.329": true, "3.0.1": true, "": false} {
@@ -229,7 +229,7 @@ func TestShowEveryKind(t *testing.T) {
 	}
 }
 
-// No plan declares that the person trusts the directory.
+// No plan declares that the user trusts the directory.
 func TestNobodyIsTrustedUnasked(t *testing.T) {
 	for _, agent := range []string{Claude, Codex, Gemini, Opencode} {
 		for _, version := range []string{"999.0.0", "0.0.1", ""} {
@@ -248,8 +248,8 @@ func TestNobodyIsTrustedUnasked(t *testing.T) {
 	}
 }
 
-// Every member has the person's identity; Gemini CLI, which keeps the variables from its
-// shell, has it as configuration behind the person's own.
+// Every member has the user's git identity. Gemini CLI hides the variables from its shell, so it
+// gets the identity as configuration, after the user's own.
 func TestGitIdentity(t *testing.T) {
 	for _, agent := range []string{Claude, Codex, Gemini, Opencode} {
 		in := foreign(t, agent, "999.0.0")

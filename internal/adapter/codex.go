@@ -6,9 +6,9 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Codex. One app-server per agent on a socket of its own, with the TUI as its
-// screen: the daemon that the TUI would share outlives it and has another
-// environment. Everything is configured by -c overrides of the session.
+// Codex. Each agent has an app-server on a socket of its own, with the TUI as its screen: the
+// daemon that the TUI would share outlives the agent and has another environment. Everything is
+// configured by -c overrides of the session.
 
 var codexOldest = Version{0, 169, 0}
 
@@ -44,8 +44,8 @@ func planCodex(exe string, in Input, v Version) (launch, error) {
 			",env_vars=" + tomlList([]string{team.EnvToken, team.EnvGen}) + `,default_tools_approval_mode="approve"}`,
 		"-c", "developer_instructions=" + tomlString(briefing(in)),
 	}
-	// What it may do is the server's: the TUI refuses --add-dir beside --remote, and
-	// any of it where it resumes.
+	// The server holds the permissions: the TUI refuses --add-dir with --remote, and all such flags
+	// when it resumes.
 	server := codexPolicy(in)
 	if len(in.GitDirs) > 0 {
 		server = append(server, "-c", "sandbox_workspace_write.writable_roots="+tomlList(in.GitDirs))
@@ -86,9 +86,9 @@ func planCodex(exe string, in Input, v Version) (launch, error) {
 	return l, nil
 }
 
-// codexAsks are the arguments with which the TUI asks whether its directory is to be
-// trusted. Attached to a server it does not ask, and leaves the configuration of the
-// repository aside. Trust of a repository covers its worktrees.
+// codexAsks are the arguments with which the TUI asks whether to trust its directory. When
+// attached to a server it does not ask, and ignores the configuration of the repository. Trust of
+// a repository covers its worktrees.
 var codexAsks = []string{"--disable", "daemon_auto_start", "-c", "check_for_update_on_startup=false"}
 
 func codexMode(in Input) []string {
@@ -108,7 +108,7 @@ func codexMode(in Input) []string {
 	return []string{"-a", "on-request", "-s", "workspace-write"}
 }
 
-// codexPolicy is codexMode as configuration.
+// codexPolicy returns codexMode as configuration.
 func codexPolicy(in Input) []string {
 	approval, sandbox := "never", "danger-full-access"
 	if flags := codexMode(in); len(flags) == 4 {
@@ -124,7 +124,7 @@ func codexHome(in Input) string {
 	return setting(in, "HOME") + "/.codex"
 }
 
-// codexEvents are the hooks where there is no app-server of the agent's own.
+// codexEvents are the hooks used without an app-server of the agent's own.
 var codexEvents = []string{"SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PermissionRequest", "Stop", "Interrupt", "SessionEnd"}
 
 func codexHooks(exe string) []string {

@@ -6,7 +6,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// commandArgv is the command as given: flags of ours would be taken for its own.
+// commandArgv returns the command as given: it would take added flags for its own.
 func commandArgv(_ string, in Input) ([]string, error) {
 	if len(in.Command) == 0 || in.Command[0] == "" {
 		return nil, team.Errorf(team.CodeInvalid, "%s has no command", in.AgentID).
@@ -15,7 +15,7 @@ func commandArgv(_ string, in Input) ([]string, error) {
 	return slices.Clone(in.Command), nil
 }
 
-// commandEnv carries the prompt, which has no other way into a foreign command.
+// commandEnv passes the prompt in the environment, the only way into a foreign command.
 func commandEnv(in Input) map[string]string {
 	if in.Prompt == "" {
 		return nil

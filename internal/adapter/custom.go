@@ -12,12 +12,12 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Custom is a kind of agent of the person's own, from $TEAMCTL_HOME/agents/<name>.yaml.
+// Custom is a user-defined agent kind, from $TEAMCTL_HOME/agents/<name>.yaml.
 //
-// In launch, resume and env these words stand for the member's facts: {prompt},
-// {model}, {mode}, {name}, {team}, {dir}, {bundle}, {mcp} (the file with the
-// registration of teamctl's tools), {conversation}. An argument that is one such
-// word alone and empty is left out, and with it the flag before it.
+// In launch, resume and env these placeholders are replaced by the member's values: {prompt},
+// {model}, {mode}, {name}, {team}, {dir}, {bundle}, {mcp} (the file that registers teamctl's
+// tools), {conversation}. An argument that consists of one placeholder with an empty value is
+// omitted, together with the flag before it.
 type Custom struct {
 	Name        string            `yaml:"-"`
 	Description string            `yaml:"description"`
@@ -37,8 +37,7 @@ type Custom struct {
 
 var customName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,31}$`) })
 
-// ParseCustom reads one file. Errors are CodeInvalid (bad_agent) with the file, line
-// and column.
+// ParseCustom parses one file. Errors are CodeInvalid (bad_agent) with the file, line and column.
 func ParseCustom(file string, data []byte) (Custom, error) {
 	bad := func(format string, args ...any) error {
 		return team.Errorf(team.CodeInvalid, "read %s: %s", file, fmt.Sprintf(format, args...)).WithReason(team.ReasonBadAgent)
@@ -81,7 +80,7 @@ func ParseCustom(file string, data []byte) (Custom, error) {
 	return c, nil
 }
 
-// Rules are the screen rules that the file amounts to.
+// Rules returns the screen patterns of the file.
 func (c Custom) Rules() *Rules {
 	r := &Rules{Agent: c.Name, Input: c.Input, Empty: c.Empty, Enter: c.Enter}
 	for _, w := range c.Waiting {
@@ -94,7 +93,7 @@ func (c Custom) Rules() *Rules {
 	for i, p := range c.Ready {
 		r.List = append(r.List, Rule{ID: fmt.Sprintf("ready-%d", i+1), State: string(team.Idle), Match: []string{p}, Bottom: 20, Ready: true})
 	}
-	_ = r.compile() // ParseCustom has seen its error
+	_ = r.compile() // ParseCustom has reported any error
 	return r
 }
 

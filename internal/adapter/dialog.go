@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// AsksItself reports whether the program tells of what it wants permission for by
-// another way than its screen, so that nothing has to be made of a dialog there.
+// AsksItself reports whether the program reports its permission requests by another way than its
+// screen, so that no request needs to be made from a dialog there.
 func (l Link) AsksItself() bool {
 	if len(l.Ways) == 0 {
 		return false
@@ -25,10 +25,10 @@ func (l Link) AsksItself() bool {
 	return false
 }
 
-// dialog is what is to be seen down to the last answer that a key gives, without what
-// moves while the dialog stands: the mark of the answer that is chosen, and spinners. It
-// begins where the region does and not where a frame seems to: what an agent wants to do
-// may have any line in it, and none of it may be left out of the comparison.
+// dialog returns the region down to the last answer that has a key, without the parts that move
+// while the dialog is open: the mark of the selected answer, and spinners. It starts with the
+// region and not where a frame seems to start: the text of a tool call may contain any line, and
+// none may be left out of the comparison.
 func (l *Rule) dialog(region []string) string {
 	last := -1
 	for _, re := range []*regexp.Regexp{l.allow, l.deny} {
@@ -48,8 +48,8 @@ func (l *Rule) dialog(region []string) string {
 	return strings.Join(out, "\n")
 }
 
-// dialogFrame is what is drawn around a dialog, dialogMarks what stands before a line and
-// moves. None of it is a sign that means anything in a command.
+// dialogFrame has the characters drawn around a dialog, dialogMarks those that precede a line and
+// move. None of them has a meaning in a command.
 const (
 	dialogFrame = " \t\u00a0│┃║─━═╭╮╰╯┌┐└┘▄▀▌▐"
 	dialogMarks = dialogFrame + "❯›●○•◆⏺✻✶✳✢⠁⠂⠄⡀⢀⠠⠐⠈⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"

@@ -9,9 +9,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// The dialogs of the real programs have keys for yes, once and nothing more, and for no;
-// they are the same while the mark of the choice moves, and another one for any other
-// command.
+// The dialogs of the real programs have keys for allowing once and for denying. They compare equal
+// while the mark of the choice moves, and different for another command.
 func TestDialogsOfThePrograms(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ agent, version, allow, deny, mark string }{
@@ -65,7 +64,8 @@ func TestTypedAhead(t *testing.T) {
 	}
 }
 
-// A dialog of Gemini CLI may come up with the end of a turn: its hook's word is not enough.
+// A dialog of Gemini CLI may open at the end of a turn: its hook alone is no evidence that the
+// agent is idle.
 func TestEndOfTurnThatItsScreenConfirms(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

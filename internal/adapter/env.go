@@ -8,7 +8,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Variables that only launch plans set; the others stand in package team.
+// Variables that only launch plans set; package team has the others.
 const (
 	EnvAgentType      = "TEAMCTL_AGENT_TYPE"
 	EnvModel          = "TEAMCTL_MODEL"
@@ -17,36 +17,35 @@ const (
 	EnvPrompt         = "TEAMCTL_PROMPT"
 )
 
-// maxEnvString is what Linux takes for one NAME=VALUE (MAX_ARG_STRLEN, 32 pages);
-// a longer one would make exec fail with a message that names nothing.
+// maxEnvString is the kernel's limit for one NAME=VALUE on Linux (MAX_ARG_STRLEN, 32 pages); with
+// a longer one exec fails with a message that does not name it.
 const maxEnvString = 128 * 1024
 
-// stale are variables of the base environment that speak of the terminal or the
-// directory of whoever started the supervisor, not of the teammate's.
+// stale are variables of the base environment that describe the terminal or the directory of the
+// process that started the supervisor, not the member's.
 var stale = map[string]bool{
 	"TMUX": true, "TMUX_PANE": true, "STY": true, "WINDOW": true,
 	"TERM_PROGRAM": true, "TERM_PROGRAM_VERSION": true, "TERM_SESSION_ID": true, "WINDOWID": true,
-	// Set for what a Claude Code runs, which a teammate is not, whoever has brought the
-	// supervisor up.
+	// Set for programs started by Claude Code. A member is not one, even if Claude Code started the
+	// supervisor.
 	"CLAUDECODE": true, "CLAUDE_CODE_ENTRYPOINT": true, "CLAUDE_CODE_SSE_PORT": true,
 	"LINES": true, "COLUMNS": true, "PWD": true, "OLDPWD": true, "SHLVL": true, "_": true,
-	// teamctl called from a git hook: these would turn every git of the teammate
-	// to the repository of the hook instead of its own worktree.
+	// Set if a git hook calls teamctl: they would direct the member's git commands to the
+	// repository of the hook instead of its own worktree.
 	"GIT_DIR": true, "GIT_WORK_TREE": true, "GIT_INDEX_FILE": true, "GIT_COMMON_DIR": true,
 	"GIT_OBJECT_DIRECTORY": true, "GIT_ALTERNATE_OBJECT_DIRECTORIES": true, "GIT_PREFIX": true,
 	"GIT_NAMESPACE": true,
 }
 
-// terminals is TERM by backend. screen-256color is the one entry for tmux that
-// every terminfo has (macOS lacks tmux-256color).
+// terminals maps a backend to TERM. screen-256color is the only entry for tmux that every terminfo
+// database has (macOS lacks tmux-256color).
 var terminals = map[string]string{
 	"tmux": "screen-256color",
 	"pty":  "xterm-256color",
 }
 
-// environment builds the whole environment: base without what is stale, the
-// terminal, the kind's own, the member's own, and last the identity, which
-// nothing may override.
+// environment builds the whole environment: base without stale variables, the terminal, the kind's
+// own, the member's own, and last the identity, which nothing may override.
 func environment(in Input, own map[string]string) ([]string, error) {
 	env := make(map[string]string, len(in.Environ)+16)
 	runtimeDir := ""
@@ -63,7 +62,7 @@ func environment(in Input, own map[string]string) ([]string, error) {
 	}
 	if t, ok := terminals[in.Backend]; ok {
 		env["TERM"] = t
-		env["COLORTERM"] = "truecolor" // tmux brings it down to what the real terminal shows
+		env["COLORTERM"] = "truecolor" // tmux reduces it to what the real terminal shows
 	}
 	if in.Dir != "" {
 		env["PWD"] = in.Dir
@@ -93,7 +92,7 @@ func environment(in Input, own map[string]string) ([]string, error) {
 	return out, nil
 }
 
-// identity is what every agent is told about itself.
+// identity returns the variables that identify an agent.
 func identity(in Input, runtimeDir string) map[string]string {
 	id := map[string]string{
 		team.EnvHome:      in.Layout.Home.Dir,

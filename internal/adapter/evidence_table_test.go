@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// Evidence is a way into a program with what shows that its model has a message whole.
+// Evidence describes a way into a program, and what shows that its model has a message whole.
 type Evidence struct {
 	Agent    string
 	Way      string // event of a hook
 	Versions string
-	Most     int    // characters of an answer, its frame and escapes included; 0 for no cap
-	Counts   string // what makes a message accepted
-	Without  string // what is done with one that has no evidence, or is too long
+	Most     int    // maximum length of an answer, with its frame and escapes; 0 for no limit
+	Counts   string // evidence that makes a message accepted
+	Without  string // handling of a message without evidence, or that is too long
 }
 
-// Evidences are the ways of mail by hooks and servers, by program and version.
+// Evidences lists the ways of mail by hooks and servers, by program and version.
 func Evidences() []Evidence {
 	const (
 		record  = "its transcript holds the whole message, in any generation"
@@ -53,7 +53,7 @@ func Evidences() []Evidence {
 	return out
 }
 
-// EvidenceTable is Evidences as Markdown.
+// EvidenceTable formats Evidences as Markdown.
 func EvidenceTable() string {
 	var b strings.Builder
 	b.WriteString("| program | version | way | characters of an answer | accepted when | without that |\n|---|---|---|---|---|---|\n")

@@ -11,7 +11,7 @@ const (
 	evidenceEnd   = "<!-- end -->"
 )
 
-// docs/clients.md says of each way by hooks what it can promise; -update rewrites it.
+// docs/clients.md documents the guarantees of each way by hooks; -update rewrites it.
 func TestEvidenceIsDocumented(t *testing.T) {
 	const file = "../../docs/clients.md"
 	b, err := os.ReadFile(file)
@@ -34,7 +34,7 @@ func TestEvidenceIsDocumented(t *testing.T) {
 	}
 }
 
-// What fits is never above what a version shows its model whole.
+// A text that fits is never longer than what a version shows its model whole.
 func TestEvidencesHaveACap(t *testing.T) {
 	for _, e := range Evidences() {
 		if strings.HasPrefix(e.Way, "hook ") && e.Most <= 0 || e.Counts == "" || e.Without == "" {

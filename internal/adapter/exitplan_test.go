@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Claude Code's plan is what the person is asked about, also where it has written none; and
-// its input comes back with the yes, for a plain one leaves its dialog open.
+// A person is asked about Claude Code's plan, also if the agent has written none. The approval
+// contains the plan's input: a plain one leaves the dialog open.
 func TestPlanOfAHook(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ in, plan, granted string }{

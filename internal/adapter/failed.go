@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 )
 
-// FailsInTranscript reports whether the end of a turn tells nothing of how it has ended,
-// so that its transcript has to be asked.
+// FailsInTranscript reports whether the hook at the end of a turn does not say how the turn ended,
+// so that the transcript must be read.
 func FailsInTranscript(cli, event string) bool { return cli == Gemini && event == "AfterAgent" }
 
-// FailedTurn is the error that has ended the last turn of a transcript, of which tail is
-// the end; "" where it ended otherwise. Gemini CLI writes an error as a record of its own
-// before it calls its hook (seen in 0.61), and what it says of itself after it.
+// FailedTurn returns the error that ended the last turn of the transcript whose end is tail, "" if
+// the turn did not fail. Gemini CLI writes an error as a separate record before it calls its hook,
+// and status records after it (seen in 0.61).
 func FailedTurn(tail []byte) string {
 	for len(tail) > 0 {
 		var line []byte
@@ -26,7 +26,7 @@ func FailedTurn(tail []byte) string {
 			Content json.RawMessage
 		}
 		if json.Unmarshal(line, &l) != nil {
-			continue // the first one may be cut off
+			continue // the first record may be cut off
 		}
 		switch l.Type {
 		case "error":
@@ -42,10 +42,10 @@ func FailedTurn(tail []byte) string {
 	return ""
 }
 
-// Unanswered reports whether the hook of the end of a turn shows that the model has not
-// answered what the turn had last: Gemini CLI calls it for a turn that was cancelled, too.
-// Its answer is that of the whole prompt, with what was said before an earlier hook had the
-// turn go on; same tells that nothing was said since.
+// Unanswered reports whether the hook at the end of a turn shows that the model has not answered
+// the turn's last input: Gemini CLI calls this hook also for a cancelled turn. Its answer covers
+// the whole prompt, including text from before an earlier hook continued the turn; same means that
+// no text was added since.
 func Unanswered(cli string, in HookIn, same bool) bool {
 	return cli == Gemini && (in.Answer == "[no response text]" || in.StopActive && same)
 }

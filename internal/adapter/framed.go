@@ -2,11 +2,12 @@ package adapter
 
 import "strings"
 
-// An input box with a frame: opencode draws one bar along everything that has been said
-// to it and along the box, whose last line names its agent and model, and closes only the
-// box. The lowest line with a bar is thus never the one that is typed into.
+// An input box with a frame. opencode draws one bar along each user message and along the box,
+// whose last line names its agent and model, and closes only the box. The lowest line with a bar
+// is therefore never the one that is typed into.
 
-// framed is the box: its first line, and the line under it. first == end: there is none.
+// framed returns the box: its first line, and the line after it. first == end means that there is
+// none.
 func (r *Rules) framed(lines []string) (first, end int) {
 	for end = len(lines) - 1; end >= max(0, len(lines)-inputWithin); end-- {
 		if !r.frame.MatchString(lines[end]) {
@@ -19,10 +20,10 @@ func (r *Rules) framed(lines []string) (first, end int) {
 	return 0, 0
 }
 
-// framedInput is what stands in a box with a frame.
+// framedInput returns the text in a framed box.
 func (r *Rules) framedInput(lines []string) (text string, ok bool) {
 	first, end := r.framed(lines)
-	if end-first < 2 { // not even the line that is typed into
+	if end-first < 2 { // lacks the line that is typed into
 		return "", false
 	}
 	var typed []string
@@ -35,8 +36,8 @@ func (r *Rules) framedInput(lines []string) (text string, ok bool) {
 	return r.emptied(strings.Join(typed, "\n")), true
 }
 
-// newestBlock is what stands from the last thing on that was said, or shown the same way:
-// a dialog, where it takes the place of the box.
+// newestBlock returns the lines from the last user message on, or from the last block drawn the
+// same way: a dialog, if it replaces the box.
 func (r *Rules) newestBlock(lines []string) []string {
 	first, end := r.framed(lines)
 	last := first - 1

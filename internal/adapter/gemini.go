@@ -9,9 +9,9 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Gemini CLI. Its settings come in by GEMINI_CLI_SYSTEM_DEFAULTS_PATH, the layer
-// below the person's own: lists of hooks and servers are joined with theirs, and
-// where both say something the person wins.
+// Gemini CLI. Its settings come in by GEMINI_CLI_SYSTEM_DEFAULTS_PATH, the layer below the user's
+// own: lists of hooks and servers are joined with theirs, and on a conflict the user's setting
+// wins.
 
 const envGeminiDefaults = "GEMINI_CLI_SYSTEM_DEFAULTS_PATH"
 
@@ -43,15 +43,15 @@ var gemini = cli{
 	},
 }
 
-// geminiEvents are the hooks of a session; AfterModel and the like come too often.
+// geminiEvents are the hooks of a session; AfterModel and similar ones are too frequent.
 var geminiEvents = []string{"SessionStart", "BeforeAgent", "BeforeTool", "AfterTool", "AfterAgent", "Notification", "SessionEnd"}
 
-// geminiEnv is what our programs get of the environment beyond what it hands on. It
-// withholds every variable with a name like TOKEN from MCP servers, from hooks too where
-// the person wants that, and in GitHub Actions all that it does not know; what an entry
-// sets itself is added after that. Its list of what it is to let pass would be the
-// person's where they have one. A $NAME it replaces when it reads the file, from its
-// whole environment: the secret does not stand in the file.
+// geminiEnv returns the variables that our programs get beyond those that Gemini CLI passes on. It
+// withholds variables whose names contain words like TOKEN from MCP servers, on the user's request
+// from hooks as well, and in GitHub Actions all unknown ones; it adds the variables of an entry
+// after that. Its allowlist is no alternative, since a list of the user's would replace ours. It
+// replaces $NAME, from its whole environment, when it reads the file, so the file does not contain
+// the secret.
 func geminiEnv(in Input) map[string]string {
 	env := toolEnv(in)
 	env[team.EnvGen] = in.Generation
@@ -102,19 +102,20 @@ func planGemini(exe string, in Input, v Version) (launch, error) {
 	}
 	argv = append(argv, in.Command...)
 	if p := firstPrompt(in); p != "" {
-		if in.Resume == "" { // it has no flag for instructions of one session
+		if in.Resume == "" { // it has no flag for the instructions of one session
 			p = briefing(in) + "\n\n" + p
 		}
 		argv = append(argv, "--prompt-interactive="+p)
 	}
-	// It asks about the directory when a turn may have begun already, and starts itself
-	// anew with the answer: the session that it is to have is there then.
+	// It asks about the directory when a turn may already have begun, and restarts itself with the
+	// answer: its session exists by then.
 	l.argv = append([]string{exe, "trusted", "--count", "1", "--", program}, argv...)
 	return l, nil
 }
 
-// geminiGit is who commits, as configuration of git: its shell has no files of that, and
-// where the person withholds variables it withholds GIT_AUTHOR_NAME too, for its "AUTH".
+// geminiGit returns git's author and committer as git configuration: its shell hides the
+// configuration files, and if the user withholds variables it also withholds GIT_AUTHOR_NAME,
+// which contains "AUTH".
 func geminiGit(in Input) map[string]string {
 	env := map[string]string{}
 	n, err := strconv.Atoi(setting(in, "GIT_CONFIG_COUNT"))
@@ -137,14 +138,14 @@ func geminiGit(in Input) map[string]string {
 	return env
 }
 
-// GeminiAsks is the environment of a Gemini CLI that is only to ask whether its directory
-// is trusted.
+// GeminiAsks returns the environment for a Gemini CLI that only asks whether its directory is
+// trusted.
 func GeminiAsks(env []string) []string {
 	return slices.DeleteFunc(slices.Clone(env), func(kv string) bool { return strings.HasPrefix(kv, envGeminiDefaults+"=") })
 }
 
-// GeminiTrusted is a command line of Gemini CLI in a directory that its person trusts, or
-// of which it knows by itself. It takes a work tree for a directory of its own.
+// GeminiTrusted returns a command line of Gemini CLI for a directory that the user trusts, or that
+// Gemini CLI itself knows. It treats a work tree as a directory of its own.
 func GeminiTrusted(argv []string, trusted bool) []string {
 	if !trusted {
 		return argv

@@ -6,8 +6,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// EnvMCPConfig names a file with the registration of teamctl's tools, for a command
-// that can be told to use it.
+// EnvMCPConfig names a file that registers teamctl's tools, for commands that can use it.
 const EnvMCPConfig = "TEAMCTL_MCP_CONFIG"
 
 var genericCaps = Capabilities{
@@ -41,15 +40,15 @@ func planGeneric(exe string, in Input, _ Version) (launch, error) {
 	return l, nil
 }
 
-// mcpFile is the registration of teamctl's tools as most clients read it.
+// mcpFile returns the registration of teamctl's tools in the form that most clients read.
 func mcpFile(exe string, in Input) string {
 	return jsonText(map[string]any{"mcpServers": map[string]any{"teamctl": map[string]any{
 		"type": "stdio", "command": exe, "args": []string{"mcp"}, "env": toolEnv(in),
 	}}})
 }
 
-// acp is any agent that speaks the Agent Client Protocol; teamctl acp speaks it
-// with the agent, shows the conversation, and takes mail as the worker does.
+// acp is any agent that speaks the Agent Client Protocol; teamctl acp speaks it with the agent,
+// shows the conversation, and fetches mail as the worker does.
 var acp = cli{plan: planACP, caps: Capabilities{
 	Ways:         []Way{WayACP},
 	MidTurn:      "one prompt at a time: mail waits for the end of the turn",
@@ -71,7 +70,7 @@ func planACP(exe string, in Input, _ Version) (launch, error) {
 		return launch{}, err
 	}
 	argv := append([]string{exe, "acp"}, flags(in)...)
-	argv = append(argv, "--briefing", briefing(in)) // the protocol has no place for instructions
+	argv = append(argv, "--briefing", briefing(in)) // the protocol has no field for instructions
 	if in.Prompt != "" {
 		argv = append(argv, "--prompt", in.Prompt)
 	}

@@ -5,26 +5,26 @@ import (
 	"unicode/utf16"
 )
 
-// form is a shape of the answer with which a hook hands text over.
+// form is the form of answer by which a hook passes on text.
 type form string
 
-// Forms of an answer: context goes with the turn that goes on, block ends no turn but has
-// it go on with the text, wake is the answer of the hook that waits in the background.
+// Forms of an answer: context adds to the running turn, block continues a turn that was about to
+// end, wake is the answer of the background hook that waits.
 const (
 	formContext form = "context"
 	formBlock   form = "block"
 	formWake    form = "wake"
 )
 
-// giving is one form of answer and the most characters that a finished answer may have,
-// below what the program was seen to take whole. A program counts in UTF-16.
+// giving is one form of answer and the maximum length of the finished answer, below what the
+// program was seen to accept whole. Programs count in UTF-16 code units.
 type giving struct {
 	form     form
 	most     int
-	entities bool // angle brackets of what is handed over are made entities before it is cut
+	entities bool // angle brackets in the text become entities before it is cut
 }
 
-// count is how many characters a part of an answer has for the program.
+// count returns the length of a part of an answer as the program counts it.
 func (g giving) count(s string) int {
 	n := characters(s)
 	if g.entities {
@@ -33,16 +33,16 @@ func (g giving) count(s string) int {
 	return n
 }
 
-// What the programs were seen to show their model whole, less what a frame of theirs takes.
-// A message with its frame and escapes has at most 210,000 characters.
+// Sizes that the programs were seen to show their model whole, minus the program's own frame. A
+// message with its frame and escapes has at most 210,000 characters.
 const (
 	claudeContext = 9_500   // of 10,000
-	geminiContext = 30_000  // of the last 32,000 that stay of a tool's output
+	geminiContext = 30_000  // of the last 32,000 that are kept of a tool's output
 	wholeMessage  = 240_000 // 250,000 and more were seen whole
 )
 
-// givings are the forms of answer that a version of a program takes at an event, the
-// preferred one first. A version that was not tried has the least of those that were.
+// givings returns the forms of answer that a version of a program accepts at an event, in order of
+// preference. An untried version gets the minimum of the tried ones.
 func givings(cli, event string, v Version) []giving {
 	kind := form(hookTables[cli][event].mail)
 	switch {
@@ -56,11 +56,12 @@ func givings(cli, event string, v Version) []giving {
 	case cli == Claude && kind == formBlock && !v.Known():
 		return []giving{{form: formBlock, most: claudeContext}}
 	case cli == Claude && kind == formBlock && v.atLeast(claudeDecides):
-		// Its model gets the reason of a block twice. What is longer goes by the hook that waits.
+		// Its model gets the reason of a block twice. Longer text goes by the waiting hook.
 		return []giving{{form: formContext, most: claudeContext}}
 	case cli == Claude && kind == formBlock && v.atLeast(claudeRewake):
-		// It draws the reason of a block before it records it, which takes up to half a minute for
-		// a long one under load. What is longer goes by the hook that waits, which it notes at once.
+		// It draws the reason of a block before it records it, which takes up to half a minute for a
+		// long one under load. Longer text goes by the waiting hook, whose answer it records at
+		// once.
 		return []giving{{form: formBlock, most: claudeContext}}
 	case cli == Gemini && event == "AfterTool":
 		return []giving{{form: formContext, most: geminiContext, entities: true}}
@@ -68,7 +69,7 @@ func givings(cli, event string, v Version) []giving {
 	return []giving{{form: kind, most: wholeMessage}}
 }
 
-// reply is an answer of the form.
+// reply returns an answer of the form.
 func (g giving) reply(cli, event, text string) HookReply {
 	switch g.form {
 	case formContext:
@@ -84,8 +85,8 @@ func (g giving) reply(cli, event, text string) HookReply {
 	return HookReply{Stdout: oneLine(map[string]any{"decision": decision, "reason": text}) + "\n"}
 }
 
-// GiveMail is the answer of a hook that hands text over; ok is false where no answer at
-// this event reaches the model of this version whole.
+// GiveMail returns the answer of a hook that passes on text; ok is false if no answer at this
+// event reaches this version's model whole.
 func GiveMail(cli, event string, v Version, text string) (reply HookReply, ok bool) {
 	if text == "" {
 		return HookReply{}, false
@@ -98,8 +99,8 @@ func GiveMail(cli, event string, v Version, text string) (reply HookReply, ok bo
 	return HookReply{}, false
 }
 
-// MostGiven is how many characters of text the largest answer at an event takes, and
-// Characters is what a text counts there, its escapes included.
+// MostGiven returns the maximum length of the text in an answer at an event; Characters returns
+// the length of a text as counted there, with escapes.
 func MostGiven(cli, event string, v Version) int {
 	most := 0
 	for _, g := range givings(cli, event, v) {
@@ -109,7 +110,7 @@ func MostGiven(cli, event string, v Version) int {
 	return most
 }
 
-// Characters is told at MostGiven.
+// Characters is documented at MostGiven.
 func Characters(cli, event string, v Version, text string) int {
 	text = oneLine(text)
 	n := characters(text)
@@ -119,8 +120,8 @@ func Characters(cli, event string, v Version, text string) int {
 	return n - 2
 }
 
-// FitsAtEnd reports whether a text fits into an answer at the end of a turn, where a message
-// goes that fits nowhere before.
+// FitsAtEnd reports whether a text fits into an answer at the end of a turn, the fallback for
+// messages that fit nowhere earlier.
 func FitsAtEnd(cli string, v Version, text string) bool {
 	for event := range hookTables[cli] {
 		if EndsTurn(cli, event) && Characters(cli, event, v, text) <= MostGiven(cli, event, v) {
@@ -130,8 +131,8 @@ func FitsAtEnd(cli string, v Version, text string) bool {
 	return false
 }
 
-// EndsKept is how many ends of turns in a row a version lets a hook keep going; then it
-// stops without the answer. 0 is any number.
+// EndsKept returns how many consecutive turn ends a version lets a hook continue before it stops
+// and ignores the answer. 0 means any number.
 func EndsKept(cli string, v Version) int {
 	if cli == Claude && (!v.Known() || v.atLeast(claudeDecides)) {
 		return 7 // of 8
@@ -139,7 +140,7 @@ func EndsKept(cli string, v Version) int {
 	return 0
 }
 
-// characters counts as the programs do.
+// characters counts UTF-16 code units, as the programs do.
 func characters(s string) int {
 	n := 0
 	for _, r := range s {

@@ -9,8 +9,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// The file that the help shows is one that works: its box takes a text, and is idle with
-// and without one.
+// The file in the help text works: its box takes a text, and is idle with and without one.
 func TestFileInTheHelp(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/cli.md")

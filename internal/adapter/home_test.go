@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// The screen with which opencode 1.18.33 starts, that with words typed into it, and those
-// of conversations.
+// The start screen of opencode 1.18.33, the same with typed text, and screens with conversations.
 func TestHomeScreen(t *testing.T) {
 	t.Parallel()
 	rules, _, err := BuiltinRules(Opencode)
@@ -42,7 +41,7 @@ func TestHomeScreen(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if seen := rules.Look(string(data), v, time.Now()); seen.Home && rule != "login" { // it hangs over the first screen
+		if seen := rules.Look(string(data), v, time.Now()); seen.Home && rule != "login" { // it is drawn over the start screen
 			t.Errorf("%s is taken for the first screen", f)
 		}
 	}

@@ -10,14 +10,13 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// stopFailure comes instead of Stop when an error of the API has ended the turn. What
-// it answers is not read.
+// stopFailure replaces Stop when an API error has ended the turn. Its answer is ignored.
 const stopFailure = "StopFailure"
 
 // Wait is the event of the hook that waits in the background for mail.
 const Wait = "Wait"
 
-// HookIn is what a CLI tells its hook on standard input, as far as it matters.
+// HookIn holds the used fields of a hook's standard input.
 type HookIn struct {
 	Conversation   string          `json:"session_id"`
 	Transcript     string          `json:"transcript_path"`
@@ -27,22 +26,22 @@ type HookIn struct {
 	Input          json.RawMessage `json:"tool_input"`
 	Suggestions    json.RawMessage `json:"permission_suggestions"`
 	StopActive     bool            `json:"stop_hook_active"`
-	Helper         string          `json:"agent_id"` // of an agent that the agent has started for itself
+	Helper         string          `json:"agent_id"` // of a sub-agent that the agent has started
 	Source         string          `json:"source"`   // of SessionStart: startup, resume, clear, compact
 	Reason         string          `json:"reason"`
 	Error          string          `json:"error"`                  // of StopFailure: rate_limit, server_error, ...
-	Last           string          `json:"last_assistant_message"` // of the end of a turn: also the error in words
+	Last           string          `json:"last_assistant_message"` // of the end of a turn: also the text of the error
 	Message        string          `json:"message"`
 	Notification   string          `json:"notification_type"`
 	Details        json.RawMessage `json:"details"`   // of a notification
 	Timestamp      string          `json:"timestamp"` // of the event
 	PermissionMode string          `json:"permission_mode"`
-	Prompt         string          `json:"prompt"`          // that a turn begins with
+	Prompt         string          `json:"prompt"`          // that begins a turn
 	Answer         string          `json:"prompt_response"` // of the model, at the end of a turn
-	Failed         string          `json:"-"`               // what its transcript says that the turn has failed of
+	Failed         string          `json:"-"`               // the turn's error, from its transcript
 }
 
-// HookReply is what a hook writes and how it exits.
+// HookReply is the output and exit of a hook.
 type HookReply struct {
 	Stdout string
 	Stderr string
@@ -54,12 +53,12 @@ type Decision struct {
 	Allow   bool
 	Message string
 	Input   json.RawMessage // changed by whoever answered
-	Updates json.RawMessage // of the permissions, a list in the CLI's own words; empty for none
-	Mode    team.Mode       // that it goes on in; "" for the one that it is in
+	Updates json.RawMessage // of the permissions, a list in the CLI's own format; empty for none
+	Mode    team.Mode       // in which it continues; "" keeps the current one
 }
 
-// hookEvent is one event of one CLI: what it says about the agent, and whether mail
-// can be given there.
+// hookEvent is one event of one CLI: what it shows about the agent, and whether mail can be given
+// there.
 type hookEvent struct {
 	activity team.Activity
 	mail     string // "context", "block", "" for none
@@ -101,7 +100,7 @@ var hookTables = map[string]map[string]hookEvent{
 	},
 }
 
-// HookEvents lists the CLIs and events that there are hooks for.
+// HookEvents lists the events of a CLI that have hooks.
 func HookEvents(cli string) []string {
 	var out []string
 	for e := range hookTables[cli] {
@@ -111,29 +110,29 @@ func HookEvents(cli string) []string {
 	return out
 }
 
-// KnownHook reports whether there is such a hook.
+// KnownHook reports whether a hook exists.
 func KnownHook(cli, event string) bool {
 	_, ok := hookTables[cli][event]
 	return ok
 }
 
-// ParseHook reads what stands on a hook's standard input. What is not understood is
-// empty: a hook never fails for it.
+// ParseHook parses a hook's standard input. Anything not understood is left empty: a hook never
+// fails because of it.
 func ParseHook(data []byte) HookIn {
 	var in HookIn
 	_ = json.Unmarshal(data, &in) // fields before an error are set
 	return in
 }
 
-// What is the tool call in one line, as a person who is asked reads it: the command,
-// the file, or the questions.
+// What describes the tool call in one line for the person who decides: the command, the file, or
+// the questions.
 func (in HookIn) What() string {
 	var args struct {
 		Command  string `json:"command"`
 		FilePath string `json:"file_path"`
 		URL      string `json:"url"`
 	}
-	_ = json.Unmarshal(in.Input, &args) // of another tool: then nothing is said
+	_ = json.Unmarshal(in.Input, &args) // of another tool: then the result is empty
 	for _, s := range []string{args.Command, args.FilePath, args.URL} {
 		if s != "" {
 			return s
@@ -146,7 +145,7 @@ func (in HookIn) What() string {
 	return strings.Join(asked, " ")
 }
 
-// Plan is the plan that a tool call wants approved; "" for another call.
+// Plan returns the plan for which a tool call requests approval; "" for other calls.
 func (in HookIn) Plan() string {
 	if in.Tool != exitPlan {
 		return ""
@@ -154,7 +153,7 @@ func (in HookIn) Plan() string {
 	var args struct {
 		Plan string `json:"plan"`
 	}
-	_ = json.Unmarshal(in.Input, &args) // of another shape: then there is none
+	_ = json.Unmarshal(in.Input, &args) // of another shape: then there is no plan
 	switch path := in.PlanPath(); {
 	case args.Plan != "":
 		return args.Plan
@@ -164,28 +163,28 @@ func (in HookIn) Plan() string {
 	return noPlan
 }
 
-// noPlan is shown for the plan of an agent that wants to go on without one.
+// noPlan stands for the plan of an agent that wants to leave plan mode without one.
 const noPlan = "The agent has written no plan, and wants to leave its plan mode."
 
-// PlanPath is the file that the plan of a tool call stands in, where it says so.
+// PlanPath returns the file with the plan of a tool call, if the call names it.
 func (in HookIn) PlanPath() string {
 	var args struct {
 		Path string `json:"planFilePath"`
 	}
-	_ = json.Unmarshal(in.Input, &args) // of another shape: then nothing is said
+	_ = json.Unmarshal(in.Input, &args) // of another shape: then the path is empty
 	return args.Path
 }
 
-// exitPlan is the tool with which Claude Code shows a plan.
+// exitPlan is the tool with which Claude Code submits a plan.
 const exitPlan = "ExitPlanMode"
 
-// EndsTool reports whether a tool has run with this event.
+// EndsTool reports whether the event follows a tool's run.
 func EndsTool(cli, event string) bool {
 	return KnownHook(cli, event) && (event == "PostToolUse" || event == "AfterTool")
 }
 
-// EndsAsks reports whether no dialog can be open any more with this event: a turn
-// begins or is over, or the program begins or ends.
+// EndsAsks reports whether the event shows that no dialog can be open: a turn begins or is over,
+// or the program starts or exits.
 func EndsAsks(cli, event string) bool {
 	switch event {
 	case "UserPromptSubmit", "BeforeAgent", "SessionStart":
@@ -194,18 +193,17 @@ func EndsAsks(cli, event string) bool {
 	return EndsTurn(cli, event)
 }
 
-// HooksAtStart reports whether a program calls a hook when it starts, before its first turn.
+// HooksAtStart reports whether a program calls a hook at its start, before its first turn.
 func HooksAtStart(cli string) bool { return cli == Claude || cli == Gemini }
 
-// Compacts reports whether the conversation was compacted with this event. Gemini CLI
-// keeps what it is about to send out of that, so nothing goes with it there.
+// Compacts reports whether the event shows that the conversation was compacted. Gemini CLI
+// excludes the prompt to be sent from compaction, so nothing is lost there.
 func Compacts(cli, event string, in HookIn) bool {
 	return cli == Claude && event == "SessionStart" && in.Source == "compact"
 }
 
-// AskOf is the question that an event tells of and that nothing but its dialog can
-// answer; ok is false where there is none. Its id is the same however often the event
-// is read.
+// AskOf returns the request that an event reports and that only its dialog can answer; ok is false
+// if there is none. The id is the same however often the event is read.
 func AskOf(cli, event string, in HookIn) (a team.Ask, ok bool) {
 	if cli != Gemini || event != "Notification" || in.Notification != "ToolPermission" {
 		return a, false
@@ -229,31 +227,30 @@ func AskOf(cli, event string, in HookIn) (a team.Ask, ok bool) {
 		a.Tool, a.Description = d.Type, d.Prompt
 	}
 	if a.Description == "" {
-		return a, false // nothing by which its dialog could be told from another
+		return a, false // nothing distinguishes its dialog from another
 	}
 	if shows == "" {
 		shows = a.Description
 	}
-	a.Input, _ = json.Marshal(Dialog{d.Type, d.Title, shows}) // strings: it cannot fail
+	a.Input, _ = json.Marshal(Dialog{d.Type, d.Title, shows}) // strings only: it cannot fail
 	return a, true
 }
 
-// Dialog is the Input of an Ask that only its dialog answers.
+// Dialog is the Input of an Ask that only its dialog can answer.
 type Dialog struct {
 	Type  string `json:"type"`
 	Title string `json:"title"`
-	Shows string `json:"shows"` // what stands in the dialog, and in no other one
+	Shows string `json:"shows"` // text that this dialog shows, and no other one
 }
 
-// TakesMail reports whether mail can be given with this event: "context" with the
-// turn that goes on, "block" at its end, which then goes on, "wake" to an idle agent.
+// TakesMail returns how mail can be given at this event: "context" adds to the running turn,
+// "block" continues a turn at its end, "wake" wakes an idle agent; "" for not at all.
 func TakesMail(cli, event string) string { return hookTables[cli][event].mail }
 
-// EndsTurn reports whether the turn is over with this event, unless it is blocked.
+// EndsTurn reports whether the turn ends with this event, unless the hook blocks that.
 func EndsTurn(cli, event string) bool { return hookTables[cli][event].end }
 
-// HookSees is what an event says about the agent. blocked: the hook keeps the turn
-// going.
+// HookSees returns what an event shows about the agent. blocked: the hook continues the turn.
 func HookSees(cli, event string, in HookIn, blocked bool, at time.Time) team.Observation {
 	e := hookTables[cli][event]
 	o := team.Observation{
@@ -261,7 +258,7 @@ func HookSees(cli, event string, in HookIn, blocked bool, at time.Time) team.Obs
 		Conversation: in.Conversation, Turn: in.Turn,
 	}
 	if cli == Claude {
-		o.Mode, _ = team.ParseMode(claudeNamed(in.PermissionMode)) // one of its own is not known
+		o.Mode, _ = team.ParseMode(claudeNamed(in.PermissionMode)) // the program's own modes are unknown
 	}
 	switch {
 	case blocked:
@@ -292,20 +289,20 @@ func HookSees(cli, event string, in HookIn, blocked bool, at time.Time) team.Obs
 		}
 		o.Failed = cmp.Or(in.Last, "API error: "+in.Error)
 	case in.Failed != "" && EndsTurn(cli, event):
-		if _, ok := LimitIn(cli, in.Failed, at); !ok { // its screen tells until when
+		if _, ok := LimitIn(cli, in.Failed, at); !ok { // its screen shows the end of the limit
 			o.Failed, o.Evidence = in.Failed, []string{in.Failed}
 		}
 	case event == "Interrupt":
 		o.Interrupted = true
 	case event == "SessionStart" && in.Source == "compact":
-		o.Activity = "" // in the middle of a turn, or not
+		o.Activity = "" // possibly during a turn
 	}
-	// Its question whether a loop was detected comes up after the hook of the turn's end.
+	// The question whether a loop was detected appears after the hook at the end of the turn.
 	o.Confirm = cli == Gemini && o.Activity == team.Idle
 	return o
 }
 
-// Decide is the answer of a PermissionRequest hook.
+// Decide returns the answer of a PermissionRequest hook.
 func Decide(d *Decision) HookReply {
 	if d == nil {
 		return HookReply{}
@@ -324,21 +321,21 @@ func Decide(d *Decision) HookReply {
 	return HookReply{Stdout: oneLine(map[string]any{"hookSpecificOutput": map[string]any{"hookEventName": "PermissionRequest", "decision": out}}) + "\n"}
 }
 
-// updates are all that is to change with an answer, the mode last: an update may set one
-// too, and who has chosen a mode has meant that.
+// updates returns all permission updates of an answer, the mode last: an update may also set one,
+// and an explicitly chosen mode wins.
 func (d *Decision) updates() []json.RawMessage {
 	var out, mode []json.RawMessage
-	_ = json.Unmarshal(d.Updates, &out) // no list: nothing to change
+	_ = json.Unmarshal(d.Updates, &out) // not a list: no updates
 	if d.Mode != "" {
-		_ = json.Unmarshal(setMode(d.Mode), &mode) // our own
+		_ = json.Unmarshal(setMode(d.Mode), &mode) // made here: it cannot fail
 	}
 	return append(out, mode...)
 }
 
-// WakeText is typed into an agent whose hooks give it the mail then.
+// WakeText is typed to wake an agent whose hooks then give it the mail.
 const WakeText = "There is mail from your team."
 
-// Typed is a message as it is typed where nothing else gets it in.
+// Typed returns a message in the form in which it is typed, if there is no other way.
 func Typed(e Enter, text string) string {
 	if e.Plain {
 		return strings.Join(strings.Fields(text), " ")
@@ -346,13 +343,13 @@ func Typed(e Enter, text string) string {
 	return text
 }
 
-// BeginsTurn reports whether a turn begins with this event, and BeginsTool whether a tool
-// is about to run.
+// BeginsTurn reports whether a turn begins with this event, BeginsTool whether a tool is about to
+// run.
 func BeginsTurn(cli, event string) bool {
 	return KnownHook(cli, event) && (event == "UserPromptSubmit" || event == "BeforeAgent")
 }
 
-// BeginsTool: see BeginsTurn.
+// BeginsTool is documented at BeginsTurn.
 func BeginsTool(cli, event string) bool {
 	return KnownHook(cli, event) && (event == "PreToolUse" || event == "BeforeTool")
 }

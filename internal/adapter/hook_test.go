@@ -49,7 +49,7 @@ func TestNothingToGiveIsNoAnswer(t *testing.T) {
 	}
 }
 
-// Gemini CLI makes entities of angle brackets before it cuts a tool's output.
+// Gemini CLI converts angle brackets to entities before it cuts a tool's output.
 func TestEntitiesCount(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -177,7 +177,7 @@ func TestLastTitle(t *testing.T) {
 	}
 }
 
-// U29: how a turn has failed, in the words of each program that calls hooks.
+// How each program with hooks reports a failed turn.
 func TestFailedTurns(t *testing.T) {
 	t.Parallel()
 	const user, answer = `{"id":"1","type":"user","content":[{"text":"go"}]}`, `{"id":"2","type":"gemini","content":"done"}`
@@ -205,7 +205,7 @@ func TestFailedTurns(t *testing.T) {
 		{Claude, "StopFailure", HookIn{Last: "You've hit your session limit · resets 3pm (UTC)"}, ""}, // limited
 		{Claude, "Stop", HookIn{Last: "API Error: I quote one"}, ""},
 		{Gemini, "AfterAgent", HookIn{Failed: "[API Error: bad]"}, "[API Error: bad]"},
-		{Gemini, "AfterAgent", HookIn{Failed: "Usage limit reached for all Pro models."}, ""}, // its screen says until when
+		{Gemini, "AfterAgent", HookIn{Failed: "Usage limit reached for all Pro models."}, ""}, // its screen shows the end of the limit
 		{Gemini, "AfterTool", HookIn{Failed: "[API Error: bad]"}, ""},
 	} {
 		if o := HookSees(c.cli, c.event, c.in, false, now); o.Failed != c.want {

@@ -7,17 +7,16 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// What becomes of a mode that changes while the agent runs: an approved plan, or
-// somebody's word.
+// Changes of the mode while the agent runs, through an approved plan or on request.
 
-// When a mode takes effect in a running agent; "" is at once, or already.
+// When a mode takes effect in a running agent; "" means at once, or already.
 const (
 	WithItsNextMessage = "with its next message"
 	WithItsNextRequest = "when its plan, or its next request for permission, is approved"
 	AtItsNextStart     = "at its next start"
 )
 
-// SameMode reports whether two modes are the same to an agent of the link's kind.
+// SameMode reports whether two modes are the same for an agent of the link's kind.
 func SameMode(l Link, a, b team.Mode) bool {
 	if a == "" {
 		a = team.ModeDefault
@@ -41,9 +40,8 @@ func SameMode(l Link, a, b team.Mode) bool {
 	return false
 }
 
-// CodexTurn are the parameters of turn/start that put the thread into a mode from that
-// turn on. What it may write to beside its directory has to be said again: what is left
-// out is not allowed.
+// CodexTurn returns the parameters of turn/start that put the thread into a mode from that turn
+// on. They repeat the writable directories: omitted ones are not allowed.
 func CodexTurn(l Link, mode team.Mode) map[string]any {
 	flags := codexMode(inMode(mode))
 	if len(flags) != 4 {
@@ -60,9 +58,8 @@ func CodexTurn(l Link, mode team.Mode) map[string]any {
 	return map[string]any{"approvalPolicy": flags[1], "sandboxPolicy": sandbox}
 }
 
-// OpencodeAgent is the agent of opencode that a prompt is for; "" is the person's
-// default. A prompt that names none goes to the default, whatever the program was
-// started with.
+// OpencodeAgent returns the agent of opencode for a prompt; "" is the user's default. A prompt
+// without an agent goes to the default, regardless of how the program was started.
 func OpencodeAgent(l Link, mode team.Mode) string {
 	switch {
 	case opencodeMode(mode) == "plan":
@@ -73,7 +70,8 @@ func OpencodeAgent(l Link, mode team.Mode) string {
 	return ""
 }
 
-// opencodeMode is what of a mode its configuration holds, which is read at its start.
+// opencodeMode returns the part of a mode that is set in its configuration, which is read at the
+// start.
 func opencodeMode(mode team.Mode) string {
 	switch mode {
 	case team.ModePlan, team.ModeDelegate:
@@ -85,8 +83,8 @@ func opencodeMode(mode team.Mode) string {
 	return ""
 }
 
-// OpencodeWhen says when a mode takes effect in an opencode that runs. Whether it plans
-// goes with each prompt; what it may do without asking is in its configuration.
+// OpencodeWhen returns when a mode takes effect in a running opencode. Each prompt says whether it
+// plans; what it may do without asking is in its configuration.
 func OpencodeWhen(l Link, mode team.Mode) string {
 	was, is := opencodeMode(l.Mode), opencodeMode(mode)
 	switch {
@@ -98,9 +96,8 @@ func OpencodeWhen(l Link, mode team.Mode) string {
 	return AtItsNextStart
 }
 
-// ACPModes are the ids of session modes that agents on the Agent Client Protocol were
-// seen to have for a mode, the best first. What is not among those of an agent it cannot
-// be put into.
+// ACPModes returns the ids of session modes seen in agents on the Agent Client Protocol for a
+// mode, best first. An agent that has none of them cannot be put into the mode.
 func ACPModes(mode team.Mode) []string {
 	normal := []string{"default", "manual", "build", "auto"}
 	switch mode {
@@ -117,14 +114,14 @@ func ACPModes(mode team.Mode) []string {
 	return normal
 }
 
-// setMode is the update of permissions with which Claude Code goes on in a mode.
+// setMode returns the permission update that sets a mode of Claude Code.
 func setMode(mode team.Mode) json.RawMessage {
 	return json.RawMessage(oneLine([]any{map[string]any{
 		"type": "setMode", "mode": claudeMode(inMode(mode)), "destination": "session",
 	}}))
 }
 
-// claudeNamed is a mode of Claude Code by the name that all of its versions take.
+// claudeNamed returns a mode of Claude Code by the name that all its versions accept.
 func claudeNamed(mode string) string {
 	if mode == "manual" {
 		return string(team.ModeDefault)
@@ -132,8 +129,8 @@ func claudeNamed(mode string) string {
 	return mode
 }
 
-// Planning reports whether the agent says with a hook that it is in plan mode.
+// Planning reports whether the hook's input says that the agent is in plan mode.
 func (in HookIn) Planning() bool { return in.PermissionMode == string(team.ModePlan) }
 
-// inMode is an input with a mode alone.
+// inMode returns an Input with only a mode.
 func inMode(m team.Mode) Input { return Input{MemberSpec: team.MemberSpec{Mode: m}} }

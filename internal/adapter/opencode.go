@@ -7,8 +7,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// opencode. Its TUI brings a server; mail, states and approvals go over that. The
-// configuration comes in by OPENCODE_CONFIG_CONTENT, over the person's own files.
+// opencode. Its TUI runs a server for mail, states and approvals. The configuration comes in by
+// OPENCODE_CONFIG_CONTENT, which overrides the user's own files.
 
 const envOpencodeConfig = "OPENCODE_CONFIG_CONTENT"
 
@@ -91,7 +91,7 @@ func planOpencode(exe string, in Input, v Version) (launch, error) {
 	return l, nil
 }
 
-// merge puts src over dst: objects are joined, lists appended, the rest replaced.
+// merge merges src into dst: objects are joined, lists appended, other values replaced.
 func merge(dst, src map[string]any) {
 	for k, v := range src {
 		switch v := v.(type) {

@@ -6,40 +6,40 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Input is what a launch plan may depend on: the spec of the member, and what it has
-// become since. The variables of the spec win over Environ, not over the identity.
+// Input is everything that a launch plan depends on: the spec of the member and its current state.
+// The variables of the spec override Environ, but not the identity.
 type Input struct {
 	team.MemberSpec
 	Layout  team.Layout
 	Team    string // key
 	Name    string // of the member
-	AgentID string // name@team; made from Name and Team when empty
+	AgentID string // name@team; derived from Name and Team if empty
 	Color   string
 	Session string // session key of the member
 	Role    team.Role
-	Plan    bool        // a plan must be approved before it writes
+	Plan    bool        // plan approval is required before it writes
 	Peers   []team.Peer // the other members, for the agent's first context
-	Dir     string      // where it will run
-	Environ []string    // KEY=VALUE, to build on
-	// Git are GIT_AUTHOR_* and GIT_COMMITTER_*, as the person's configuration has them;
-	// variables of the same name in Environ and Env win.
+	Dir     string      // working directory
+	Environ []string    // KEY=VALUE, the base of the environment
+	// Git has GIT_AUTHOR_* and GIT_COMMITTER_* from the user's configuration; variables of the same
+	// name in Environ and Env win.
 	Git         map[string]string
-	Generation  string   // uuid of the start; the shim puts it into the environment
-	Version     string   // what the CLI says of its version; "" not known
-	VersionLate bool     // it has not said it in time, and is asked again while it runs
-	GitDirs     []string // directories that it has to write beside Dir: the repository's git directory
-	Mint        Mint     // what was chosen for this start
-	Resume      string   // id of the conversation to go on with; "" begins one
-	Interrupted bool     // that conversation was in the middle of a turn
+	Generation  string   // uuid of the start; the shim adds it to the environment
+	Version     string   // version as the CLI prints it; "" if unknown
+	VersionLate bool     // it has not printed it in time, and is asked again while it runs
+	GitDirs     []string // writable directories beside Dir: the repository's git directory
+	Mint        Mint     // values chosen for this start
+	Resume      string   // id of the conversation to resume; "" begins one
+	Interrupted bool     // that conversation was interrupted during a turn
 }
 
-// Mint is what a launch needs and no pure function can choose. Empty fields are
-// not to be had.
+// Mint holds the values of a launch that no pure function can choose. An empty field is not
+// available.
 type Mint struct {
 	Conversation string // a new uuid
 	Secret       string
 	Port         int    // free on loopback
-	Socket       string // path for a server of the agent's own, at most 107 bytes
+	Socket       string // path for the socket of the agent's own server, at most 107 bytes
 }
 
 // Output is what to start.
@@ -48,22 +48,21 @@ type Output struct {
 	Env             []string // the whole environment, sorted, each name once
 	AnswersShutdown bool
 	ReportsReady    bool
-	Files           []File   `json:",omitempty"` // to be written below the bundle before the start
-	Link            *Link    `json:",omitempty"` // how a foreign CLI is reached; nil: it reaches us
-	Notes           []string `json:",omitempty"` // what a person should know of this plan
+	Files           []File   `json:",omitempty"` // to be written to the bundle before the start
+	Link            *Link    `json:",omitempty"` // how a foreign CLI is reached; nil: the agent fetches its mail
+	Notes           []string `json:",omitempty"` // remarks on this plan for a person
 }
 
-// Launcher makes launch plans. Exe is the absolute path of the teamctl program,
-// which is also the worker. Custom are the person's own kinds of agent.
+// Launcher makes launch plans. Exe is the absolute path of the teamctl program, which is also the
+// worker. Custom are the user's own agent kinds.
 type Launcher struct {
 	Exe    string
 	Custom []Custom
 }
 
-// Plan makes the launch plan of one generation. Errors are CodeInvalid: an
-// unknown agent (reason unknown_agent), a command where none is taken or none
-// where one is needed (reason bad_command), a variable that no environment can
-// hold (reason bad_env).
+// Plan makes the launch plan of one generation. Errors are CodeInvalid: an unknown agent kind
+// (reason unknown_agent), a command that is missing or not accepted (reason bad_command), a
+// variable that no environment can hold (reason bad_env).
 func (l Launcher) Plan(in Input) (Output, error) {
 	if in.Agent == "" {
 		in.Agent = Worker

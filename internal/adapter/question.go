@@ -7,10 +7,10 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// askQuestion is the tool with which Claude Code asks its person something.
+// askQuestion is the tool with which Claude Code asks its user a question.
 const askQuestion = "AskUserQuestion"
 
-// Questions are what a tool call asks the agent's person; none for any other tool.
+// Questions returns the questions of a tool call to the user; none for other tools.
 func (in HookIn) Questions() []team.Question {
 	if in.Tool != askQuestion {
 		return nil
@@ -22,7 +22,7 @@ func (in HookIn) Questions() []team.Question {
 			MultiSelect bool
 		}
 	}
-	_ = json.Unmarshal(in.Input, &args) // of another shape: then there is none
+	_ = json.Unmarshal(in.Input, &args) // of another shape: then there are none
 	var out []team.Question
 	for _, q := range args.Questions {
 		if q.Question == "" {
@@ -37,11 +37,11 @@ func (in HookIn) Questions() []team.Question {
 	return out
 }
 
-// Granted is the input with which a tool call runs that was approved, given an input to
-// use instead or none; nil: with its own. Claude Code leaves its dialogs open over a plain
-// yes to a tool that asks its person, and waits: a plan counts as approved only with the
-// tool's input, a question as answered only with the answers beside it. It is false where
-// the yes would be none: then its dialog is for its person.
+// Granted returns the input with which an approved tool call runs: given if it is set, nil for its
+// own. Claude Code keeps its dialog open and waits after a plain approval of a tool that asks the
+// user: a plan counts as approved only with the tool's input, a question as answered only with the
+// answers added. ok is false if the approval would have no effect: then the dialog is left to the
+// user.
 func (in HookIn) Granted(given json.RawMessage) (input json.RawMessage, ok bool) {
 	switch {
 	case in.Tool == askQuestion:
@@ -54,7 +54,7 @@ func (in HookIn) Granted(given json.RawMessage) (input json.RawMessage, ok bool)
 	return in.Input, true
 }
 
-// withAnswers is the input of a question with what was given beside it.
+// withAnswers returns the input of a question with the given answers added.
 func (in HookIn) withAnswers(given json.RawMessage) (json.RawMessage, bool) {
 	var more struct {
 		Answers map[string]string

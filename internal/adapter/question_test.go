@@ -9,8 +9,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// What Claude Code asks its person is known by its words, and answered only with answers:
-// a plain yes leaves its dialog open.
+// A question of Claude Code to its user is recognised by its text, and approved only together with
+// answers: a plain approval leaves its dialog open.
 func TestQuestionOfAHook(t *testing.T) {
 	t.Parallel()
 	const asked = `{"tool_name":"AskUserQuestion","tool_input":{"questions":[` +

@@ -11,14 +11,14 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// A recorded screen is a text file as it was captured, without what is private,
-// named PROGRAM-VERSION-RULE.txt by the rule that is to know it.
+// A recorded screen is a captured text file without private content, named
+// PROGRAM-VERSION-RULE.txt after the rule that must match it.
 var screenName = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^([a-z0-9][a-z0-9_-]*?)-(\d+\.\d+\.\d+)-([A-Za-z0-9][A-Za-z0-9_.-]*)\.txt$`)
 })
 
-// ScreenName is the file name of a recorded screen. CodeInvalid (bad_screen) where the
-// version is not known or a part would not be read back.
+// ScreenName returns the file name of a recorded screen. CodeInvalid (bad_screen) if the version
+// is unknown or a part would not parse back.
 func ScreenName(agent string, v Version, rule string) (string, error) {
 	name := agent + "-" + v.String() + "-" + rule + ".txt"
 	if a, w, r, ok := ParseScreenName(name); !ok || a != agent || w != v || r != rule {
@@ -27,7 +27,7 @@ func ScreenName(agent string, v Version, rule string) (string, error) {
 	return name, nil
 }
 
-// ParseScreenName is the reverse.
+// ParseScreenName parses a name made by ScreenName.
 func ParseScreenName(name string) (agent string, v Version, rule string, ok bool) {
 	m := screenName().FindStringSubmatch(name)
 	if m == nil {
@@ -37,27 +37,27 @@ func ParseScreenName(name string) (agent string, v Version, rule string, ok bool
 	return m[1], v, m[3], ok
 }
 
-// Private is what a recorded screen is not to tell.
+// Private lists what a recorded screen must not reveal.
 type Private struct {
-	Home    string   // the person's home directory
-	Dirs    []string // others, such as the repository
-	User    string   // login name, where it stands before an @
+	Home    string   // the user's home directory
+	Dirs    []string // other directories, such as the repository
+	User    string   // login name, replaced before an @
 	Host    string
-	Secrets []string // values, of which a program may show the beginning or the end
+	Secrets []string // values of which a program may show the beginning or the end
 }
 
-// What stands for it.
+// Replacements for private content.
 const (
 	standHome = "/home/ann"
 	standDir  = "/home/ann/project"
 )
 
-// secretKnown is how much of a secret has to be seen to be taken for it.
+// secretKnown is the minimum length of a part that is recognised as a secret.
 const secretKnown = 8
 
-// Scrub takes what is private out of a screen, and what looks like a key or a token,
-// and returns what kinds of it there were. A text that the program has broken over two
-// lines is not found.
+// Scrub removes private content from a screen, and anything that looks like a key or a token, and
+// returns which kinds it found. It does not find a text that the program has broken over two
+// lines.
 func (p Private) Scrub(screen string) (out string, gone []string) {
 	step := func(kind string, f func(string) string) {
 		if s := f(screen); s != screen {
@@ -72,7 +72,7 @@ func (p Private) Scrub(screen string) (out string, gone []string) {
 	step("id", func(t string) string {
 		return patterns().id.ReplaceAllString(t, "00000000-0000-4000-8000-000000000000")
 	})
-	// The longest first: one may lie in another.
+	// Longest first: one may contain another.
 	dirs := slices.SortedFunc(slices.Values(p.Dirs), func(a, b string) int { return cmp.Compare(len(b), len(a)) })
 	for _, d := range dirs {
 		if d != p.Home {
@@ -92,8 +92,8 @@ func (p Private) Scrub(screen string) (out string, gone []string) {
 	return screen, slices.Compact(gone)
 }
 
-// replaceWord replaces a path or a name where it is not a part of a longer one; what
-// lies below a path stays.
+// replaceWord replaces a path or a name unless it is part of a longer one; the part of a path
+// below it stays.
 func replaceWord(text, old, with string) string {
 	if len(old) < 3 || old == "localhost" {
 		return text
@@ -115,7 +115,7 @@ func replaceWord(text, old, with string) string {
 	}
 }
 
-// partOfName reports whether the text at its end, or at its beginning, goes on a name.
+// partOfName reports whether a name continues at the end, or at the beginning, of text.
 func partOfName(text string, atEnd bool) bool {
 	if text == "" {
 		return false
@@ -149,8 +149,8 @@ var patterns = sync.OnceValue(func() privatePatterns {
 	return p
 })
 
-// maskTokens masks what looks like a key or a token, as wide as it was: a frame around
-// it stays in place, and a rule that reads how it begins still does.
+// maskTokens masks anything that looks like a key or a token, with the same width: a frame around
+// it stays in place, and rules that read its beginning still match.
 func maskTokens(text string) string {
 	p := patterns()
 	replace := func(re *regexp.Regexp, secret func(string) bool) {
@@ -174,7 +174,7 @@ func maskTokens(text string) string {
 	return text
 }
 
-// mask puts an x for every letter and digit.
+// mask replaces each letter and digit by an x.
 func mask(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) {
@@ -184,7 +184,7 @@ func mask(s string) string {
 	}, s)
 }
 
-// maskSecret masks a secret, or as much of its beginning or its end as is shown.
+// maskSecret masks a secret, or the part of its beginning or end that is shown.
 func maskSecret(text, secret string) string {
 	for n := len(secret); n >= secretKnown; n-- {
 		for _, part := range []string{secret[:n], secret[len(secret)-n:]} {

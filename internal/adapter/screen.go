@@ -18,31 +18,29 @@ import (
 //go:embed rules/*.yaml
 var ruleFiles embed.FS
 
-// Rules say how the screen of one kind of agent is read. They are data: embedded
-// for the kinds that teamctl knows, and replaced as a whole by
-// $TEAMCTL_HOME/rules/<agent>.yaml. The first rule that matches counts.
+// Rules are the screen patterns of one agent kind. They are data: embedded for the built-in kinds,
+// and replaced as a whole by $TEAMCTL_HOME/rules/<agent>.yaml. The first matching rule counts.
 type Rules struct {
 	Agent string `yaml:"agent"`
-	// Turn matches the line with which the newest turn begins; what is above it is
-	// the past and matches nothing. Input matches the line of the input box; its
-	// group "text" is what stands there.
+	// Turn matches the line that begins the newest turn; the lines above it are the past and match
+	// nothing.
 	Turn string `yaml:"turn"`
-	// Below matches the line under an input box of one line; any other line there is
-	// more of what was typed. Above matches one of the three lines over it; where there is
-	// none, the line is no input box but what began a turn.
+	// Input matches the line of the input box; its group "text" is the typed text. Below matches
+	// the line under an input box of one line; any other line there continues the typed text. Above
+	// matches one of the three lines over the box; without such a line, the line is not an input
+	// box but the beginning of a turn.
 	Input string `yaml:"input"`
 	Below string `yaml:"below"`
 	Above string `yaml:"above"`
-	// Inside matches every line under the first one of an input box that is as high as what
-	// stands in it.
+	// Inside matches each line after the first of an input box that grows with its text.
 	Inside string `yaml:"inside"`
-	// Frame matches the line under an input box that has more lines than those of the text:
-	// Input matches all of them, and the last one is not of the text. Turn matches each line
-	// of what begins a turn then.
+	// Frame matches the line under an input box with more lines than its text: Input matches all of
+	// them, and the last one is not part of the text. Turn then matches each line of the text that
+	// begins a turn.
 	Frame string `yaml:"frame"`
-	// Empty are texts that an empty input box shows, as patterns.
+	// Empty are patterns for texts that an empty input box shows.
 	Empty []string `yaml:"empty"`
-	// Home are patterns that all match some line of a screen that shows no conversation.
+	// Home are patterns that each match some line of a screen without a conversation.
 	Home []string `yaml:"home"`
 	// Enter says how a pasted text is sent.
 	Enter Enter  `yaml:"enter"`
@@ -54,27 +52,26 @@ type Rules struct {
 	empty, home                              []*regexp.Regexp
 }
 
-// Enter is what a CLI needs between a paste and its Enter.
+// Enter describes what a CLI needs between a paste and its Enter.
 type Enter struct {
-	Wait  time.Duration `yaml:"wait"`  // after the text was seen to have arrived
-	Plain bool          `yaml:"plain"` // one line only: newlines become spaces
+	Wait  time.Duration `yaml:"wait"`  // after the text has appeared
+	Plain bool          `yaml:"plain"` // a single line: newlines become spaces
 }
 
-// Rule is one thing that a screen may show.
+// Rule describes one thing that a screen may show.
 type Rule struct {
 	ID       string   `yaml:"id"`
 	Versions string   `yaml:"versions"` // ">=2.1.34 <2.2.0"; empty: all
 	State    string   `yaml:"state"`    // working, idle, waiting, limited
 	For      string   `yaml:"for"`
-	Ready    bool     `yaml:"ready"`  // seeing it means that the agent takes messages
-	Bottom   int      `yaml:"bottom"` // only the last so many lines of the newest turn; 0: all of it
-	Match    []string `yaml:"match"`  // each has to match some line
-	Not      []string `yaml:"not"`    // none of these may match any
-	// Until matches the line with the time at which a limit ends: its group "at", and
-	// its group "zone" for the name of a time zone.
+	Ready    bool     `yaml:"ready"`  // a match means that the agent takes messages
+	Bottom   int      `yaml:"bottom"` // match only the last N lines of the newest turn; 0: all of it
+	Match    []string `yaml:"match"`  // each must match some line
+	Not      []string `yaml:"not"`    // none may match any line
+	// Until matches the line with the end of a limit: group "at" is the time, group "zone" a time
+	// zone.
 	Until string `yaml:"until"`
-	// Allow and Deny match the lines of a dialog with its answers: their group "key"
-	// is the key that gives them.
+	// Allow and Deny match the answers of a dialog: group "key" is the key for that answer.
 	Allow string `yaml:"allow"`
 	Deny  string `yaml:"deny"`
 
@@ -89,14 +86,14 @@ type Seen struct {
 	Activity team.Activity // unknown when no rule matches
 	For      team.WaitFor
 	Until    time.Time
-	Since    time.Time // of a limit: when the screen showed it first, where that is known
+	Since    time.Time // of a limit: when the screen first showed it, if known
 	Ready    bool
-	Lines    []string // those that matched
-	Input    string   // what stands in the input box, cleaned of what it shows when empty
+	Lines    []string // the matching lines
+	Input    string   // text in the input box, without what it shows when empty
 	HasInput bool     // there is an input box
 	Home     bool     // no conversation is shown, whatever the agent does
-	// Of a dialog that keys can answer: the keys, and all that stands there. Dialog is
-	// that as it can be compared, "" where only one answer has a key.
+	// For a dialog that keys can answer: the keys and all its lines. Dialog is its text for
+	// comparison, "" if only one answer has a key.
 	Allow, Deny string
 	Region      []string
 	Dialog      string
@@ -107,18 +104,17 @@ type bound struct {
 	v  Version
 }
 
-// BuiltinRules are the rules that come with teamctl; ok is false for an agent
-// without.
+// BuiltinRules returns the patterns that come with teamctl; ok is false if the agent has none.
 func BuiltinRules(agent string) (r *Rules, ok bool, err error) {
 	b, err := ruleFiles.ReadFile("rules/" + agent + ".yaml")
 	if err != nil {
-		return nil, false, nil // it is not among the embedded ones
+		return nil, false, nil // there is no embedded file
 	}
 	r, err = ParseRules("rules/"+agent+".yaml", b)
 	return r, err == nil, err
 }
 
-// ParseRules reads a file of rules. Errors are CodeInvalid (bad_rules) with line and
+// ParseRules parses a file of screen patterns. Errors are CodeInvalid (bad_rules) with line and
 // column.
 func ParseRules(name string, data []byte) (*Rules, error) {
 	r := &Rules{}
@@ -131,7 +127,7 @@ func ParseRules(name string, data []byte) (*Rules, error) {
 	return r, nil
 }
 
-// yamlError is "[line:column] what", without the excerpt of the file.
+// yamlError returns "[line:column] message", without the excerpt of the file.
 func yamlError(err error) string {
 	line, _, _ := strings.Cut(yaml.FormatError(err, false, false), "\n")
 	return line
@@ -203,7 +199,7 @@ func (r *Rules) compile() error {
 	return errors.Join(errs...)
 }
 
-// parseRange reads ">=1.2.3 <2.0.0".
+// parseRange parses ">=1.2.3 <2.0.0".
 func parseRange(s string) (out []bound, err error) {
 	for _, f := range strings.Fields(s) {
 		i := strings.IndexAny(f, "0123456789")
@@ -219,8 +215,8 @@ func parseRange(s string) (out []bound, err error) {
 	return out, nil
 }
 
-// holds: a version that is not known is in every range, since a screen that matches
-// is evidence by itself.
+// holds reports whether v is in the range: an unknown version is in every range, since a matching
+// screen is evidence by itself.
 func holds(bounds []bound, v Version) bool {
 	for _, b := range bounds {
 		if v.Known() && (b.op == ">=" && v.Less(b.v) || b.op == "<" && !v.Less(b.v)) {
@@ -230,14 +226,14 @@ func holds(bounds []bound, v Version) bool {
 	return true
 }
 
-// Look reads a screen. now is for limits that name an hour: the moment when the screen
-// showed it first.
+// Look interprets a screen. now is for limits that name a time of day: when the screen first
+// showed it.
 func (r *Rules) Look(screen string, v Version, now time.Time) Seen {
 	return r.look(screen, v, now, false)
 }
 
-// LookPast is Look without the rules for limits: what is to be seen beside the words of
-// one that is over.
+// LookPast is Look without the rules for limits: what the screen shows apart from the text of a
+// limit that is over.
 func (r *Rules) LookPast(screen string, v Version, now time.Time) Seen {
 	return r.look(screen, v, now, true)
 }
@@ -253,7 +249,7 @@ func (r *Rules) look(screen string, v Version, now time.Time, past bool) Seen {
 	return seen
 }
 
-// judge is what the first rule that matches says of lines.
+// judge returns what the first matching rule says about lines.
 func (r *Rules) judge(lines []string, v Version, now time.Time, past bool) Seen {
 	seen := Seen{Activity: team.ActivityUnknown}
 	turn, busy := r.newestTurn(lines)
@@ -298,8 +294,8 @@ func (r *Rules) isHome(lines []string) bool {
 	return len(r.home) > 0
 }
 
-// endOf takes the end of a limit, which may be wrapped over two lines, and the words
-// that say it.
+// endOf sets the end of a limit, whose text may be wrapped over two lines, and the words that name
+// it.
 func (s *Seen) endOf(l *Rule, region []string, now time.Time) {
 	var words []string
 	for _, line := range region {
@@ -320,10 +316,10 @@ func (s *Seen) endOf(l *Rule, region []string, now time.Time) {
 	}
 }
 
-// newestTurn is what stands from the line on with which the newest turn begins, all of it
-// where that is not to be seen. A message that was typed ahead looks like the beginning of
-// a turn, and may stand below the line that says that the agent works: busy, for rules
-// that say that, reaches back to the turn before where the newest has nothing in it.
+// newestTurn returns the lines from the beginning of the newest turn on, or all lines if none
+// begins there. A message that was typed ahead looks like the beginning of a turn and may be below
+// the line that shows the agent working. For rules about that, busy reaches back to the previous
+// turn if the newest turn is empty.
 func (r *Rules) newestTurn(lines []string) (turn, busy []string) {
 	if r.turn == nil {
 		return lines, lines
@@ -336,7 +332,7 @@ func (r *Rules) newestTurn(lines []string) (turn, busy []string) {
 	if box >= 0 && r.above != nil && !slices.ContainsFunc(lines[max(0, box-3):box], r.above.MatchString) {
 		box = -1
 	}
-	before := 0 // where the turn before begins
+	before := 0 // beginning of the previous turn
 	begins := -1
 	for i := len(lines) - 1; i >= 0; i-- {
 		if i == box || !r.turn.MatchString(lines[i]) {
@@ -358,7 +354,7 @@ func (r *Rules) newestTurn(lines []string) (turn, busy []string) {
 	return turn, lines[before:]
 }
 
-// keyOf is the key that the last line which matches names; "" for none.
+// keyOf returns the key named by the last matching line; "" for none.
 func keyOf(re *regexp.Regexp, region []string) (key string) {
 	if re == nil {
 		return ""
@@ -377,7 +373,7 @@ func (s Seen) Shows(text string) bool {
 	return want != "" && strings.Contains(inkOf(strings.Join(s.Region, "")), want)
 }
 
-// inkOf is a text without blanks and lines that are drawn.
+// inkOf returns a text without blanks and drawn lines.
 func inkOf(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) || r == '|' || r >= 0x2500 && r <= 0x259f {
@@ -403,15 +399,15 @@ func (l *Rule) matches(region []string) (matched []string, ok bool) {
 	return matched, true
 }
 
-// inputWithin is how far from the bottom an input box begins at most: that of Gemini
-// CLI shows ten lines of a long text, and three more stand below it.
+// inputWithin is the maximum distance of an input box's first line from the bottom: Gemini CLI's
+// box shows ten lines of a long text, with three more lines below it.
 const inputWithin = 16
 
-// underInput is how many lines are left under a high input box that is lowered.
+// underInput is the number of lines kept under a high input box that is lowered.
 const underInput = 3
 
-// lowered is a screen with its input box as high as one line of text leaves it: rules count
-// lines from the bottom.
+// lowered returns a screen whose input box is reduced to one line of text: rules count lines from
+// the bottom.
 func (r *Rules) lowered(lines []string) []string {
 	box := r.highInput(lines)
 	if box < 0 || len(lines)-box-1 <= underInput {
@@ -420,7 +416,7 @@ func (r *Rules) lowered(lines []string) []string {
 	return slices.Concat(lines[:box+1], lines[len(lines)-underInput:])
 }
 
-// inputLine is the line of the input box, the lowest that looks like one; -1 for none.
+// inputLine returns the lowest line that looks like an input box; -1 for none.
 func (r *Rules) inputLine(lines []string) int {
 	if r.input == nil {
 		return -1
@@ -436,7 +432,7 @@ func (r *Rules) inputLine(lines []string) int {
 	return -1
 }
 
-// highInput is the first line of an input box of any height: everything under it is inside.
+// highInput returns the first line of an input box of any height: all lines under it match Inside.
 func (r *Rules) highInput(lines []string) int {
 	if r.inside == nil || r.input == nil {
 		return -1
@@ -470,7 +466,7 @@ func (r *Rules) inputOf(lines []string) (text string, ok bool) {
 	return r.emptied(text), true
 }
 
-// emptied is the text of an input box without what it shows when it is empty.
+// emptied returns the text of an input box without what it shows when empty.
 func (r *Rules) emptied(text string) string {
 	for _, re := range r.empty {
 		if re.MatchString(text) {

@@ -11,8 +11,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Screens of the real programs, each under an empty home: testdata/screens has one file
-// for each, named by the program, its version and the rule that is to know it.
+// Screens of the real programs, each under an empty home: testdata/screens has one file for each,
+// named by the program, its version and the rule that must match it.
 func TestRecordedScreens(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/screens/*.txt")
@@ -45,7 +45,7 @@ func TestRecordedScreens(t *testing.T) {
 				if idle := rule == "prompt"; idle != (got.Activity == team.Idle) || idle != got.Ready || idle && (!got.HasInput || got.Input != "") {
 					t.Errorf("version %s: it is %s, ready %v, with %q in its input box", v, got.Activity, got.Ready, got.Input)
 				}
-				if (rule == "permission-dialog" && agent != Opencode) != (got.Dialog != "") { // opencode's server answers
+				if (rule == "permission-dialog" && agent != Opencode) != (got.Dialog != "") { // opencode's server answers its dialogs
 					t.Errorf("version %s: keys %q and %q, and the dialog %q", v, got.Allow, got.Deny, got.Dialog)
 				}
 			}
@@ -53,8 +53,8 @@ func TestRecordedScreens(t *testing.T) {
 	}
 }
 
-// TestQuestionAboutSeveralServers: the question about several MCP servers of a repository, as
-// Claude Code 2.1.329 shows it, is no input box.
+// TestQuestionAboutSeveralServers: the question of Claude Code 2.1.329 about several MCP servers
+// of a repository is not an input box.
 func TestQuestionAboutSeveralServers(t *testing.T) {
 	t.Parallel()
 	rules, _, err := BuiltinRules(Claude)
@@ -71,8 +71,8 @@ func TestQuestionAboutSeveralServers(t *testing.T) {
 	}
 }
 
-// What an older turn shows is the past, whatever the input box holds, and whether there
-// is one: on the screens that were recorded the words of a dialog stand in it.
+// The content of an older turn is the past, with or without an input box and whatever it holds.
+// The test places the text of a dialog into that turn on the recorded screens.
 func TestOlderTurnIsThePast(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ agent, prompt, words string }{
@@ -97,8 +97,8 @@ func TestOlderTurnIsThePast(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// The words stand right over the prompt of the newest turn, within every number of
-			// lines; without what that has answered it is close to them.
+			// The text is directly above the prompt of the newest turn, within every number of lines;
+			// without the lines that answered it, it is close to them.
 			lines := strings.Split(string(data), "\n")
 			at := -1
 			box := rules.inputLine(trimBottom(slices.Clone(lines)))
@@ -118,7 +118,7 @@ func TestOlderTurnIsThePast(t *testing.T) {
 	}
 }
 
-// The input box of Gemini CLI with a text of which it shows the last ten lines.
+// The input box of Gemini CLI with a long text, of which it shows the last ten lines.
 func TestLongTextInTheBox(t *testing.T) {
 	t.Parallel()
 	rules, _, err := BuiltinRules(Gemini)
@@ -137,8 +137,8 @@ func TestLongTextInTheBox(t *testing.T) {
 	}
 }
 
-// opencode's box has its agent and model under what is typed, and bars along everything
-// that was said: neither is input, what is typed is, and what was said before is the past.
+// opencode's box shows its agent and model under the typed text, and each earlier message has a
+// bar: only the typed text is input, and earlier messages are the past.
 func TestFramedBox(t *testing.T) {
 	t.Parallel()
 	rules, _, err := BuiltinRules(Opencode)
@@ -185,8 +185,8 @@ func TestFramedBox(t *testing.T) {
 	}
 }
 
-// The input box of Codex is as high as what stands in it; one of few lines shows the end,
-// with an arrow at its right edge.
+// The input box of Codex grows with its text; one of few lines shows the end, with an arrow at its
+// right edge.
 func TestHighInput(t *testing.T) {
 	t.Parallel()
 	rules, _, err := BuiltinRules(Codex)

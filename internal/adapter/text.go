@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// jsonText is a value as other programs read it: indented, nothing escaped for
-// HTML. The values are made here and can always be encoded.
+// jsonText encodes a value for other programs: indented, without HTML escapes. The values are made
+// here and can always be encoded.
 func jsonText(v any) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -21,12 +21,12 @@ func jsonText(v any) string {
 	return b.String()
 }
 
-// tomlString is a TOML basic string, which escapes as JSON does.
+// tomlString encodes a TOML basic string, which has the escapes of JSON.
 func tomlString(s string) string {
 	return strings.ReplaceAll(strings.TrimSuffix(oneLine(s), "\n"), "\x7f", `\u007f`)
 }
 
-// oneLine is a value as JSON in one line.
+// oneLine encodes a value as JSON in one line.
 func oneLine(v any) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -45,7 +45,7 @@ func tomlList(list []string) string {
 	return "[" + strings.Join(out, ",") + "]"
 }
 
-// tomlTable is an inline table of strings, sorted.
+// tomlTable encodes a sorted inline table of strings.
 func tomlTable(m map[string]string) string {
 	var out []string
 	for _, k := range slices.Sorted(maps.Keys(m)) {

@@ -8,7 +8,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// TitleRule reads the title that a program gives its terminal.
+// TitleRule interprets the title that a program gives its terminal.
 type TitleRule struct {
 	Match string `yaml:"match"`
 	State string `yaml:"state"`
@@ -16,11 +16,11 @@ type TitleRule struct {
 	re *regexp.Regexp
 }
 
-// osc is a title (OSC 0 or 2), ended by BEL or ST.
+// osc matches a title (OSC 0 or 2), ended by BEL or ST.
 var osc = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\x1b\][02];([^\x07\x1b]*)(?:\x07|\x1b\\)`) })
 
-// LastTitle is the last title in what a program wrote; "" for none. An end that is
-// cut off is no title yet.
+// LastTitle returns the last title in a program's output; "" for none. A title whose end is cut
+// off does not count.
 func LastTitle(output []byte) string {
 	all := osc().FindAllSubmatch(output, -1)
 	if len(all) == 0 {
@@ -29,7 +29,7 @@ func LastTitle(output []byte) string {
 	return string(bytes.ToValidUTF8(all[len(all)-1][1], nil))
 }
 
-// Title is what a title says of the agent; "" for nothing.
+// Title returns what a title shows about the agent; "" for nothing.
 func (r *Rules) Title(title string) team.Activity {
 	if r == nil || title == "" {
 		return ""
@@ -42,7 +42,7 @@ func (r *Rules) Title(title string) team.Activity {
 	return ""
 }
 
-// Escapes reports whether Escape ends a turn of the kind; elsewhere it is Ctrl-C.
+// Escapes reports whether Escape interrupts a turn of the kind; otherwise it is Ctrl-C.
 func Escapes(agent string) bool {
 	switch agent {
 	case Claude, Codex, Gemini, Opencode:

@@ -6,25 +6,25 @@ import (
 	"strings"
 )
 
-// claudeRecords is the first version seen to write what its hooks hand over to the
-// transcript, which is what a resumed conversation has.
+// claudeRecords is the oldest version seen to write the output of its hooks to the transcript,
+// from which a conversation is resumed.
 var claudeRecords = Version{2, 1, 112}
 
-// Records reports whether a version of a program writes to its transcript what its hooks
-// hand over, as its model gets it. That is the evidence then, and nothing else.
+// Records reports whether a version of a program writes the output of its hooks to its transcript,
+// as its model gets it. The transcript is then the only evidence.
 func Records(cli string, v Version) bool { return cli == Claude && v.atLeast(claudeRecords) }
 
 // Transcript is a part of the record of a conversation.
 type Transcript struct {
-	came        []string // what the model gets, oldest first
-	queued      []string // what the program has taken and not put into the conversation
+	came        []string // texts that the model gets, oldest first
+	queued      []string // texts that the program has accepted and not yet put into the conversation
 	Ended       bool     // a turn has ended
 	Interrupted bool     // a turn was interrupted
-	Answered    bool     // the model has answered what came in
+	Answered    bool     // the model has answered the last input
 }
 
-// ReadTranscript reads a part of a transcript. A line that is cut off at its beginning or
-// end is left out.
+// ReadTranscript parses a part of a transcript. It skips lines that are cut off at the beginning
+// or the end.
 func ReadTranscript(cli string, data []byte) (t Transcript) {
 	if cli != Claude {
 		return t
@@ -36,7 +36,7 @@ func ReadTranscript(cli string, data []byte) (t Transcript) {
 	return t
 }
 
-// recordLine is a line of Claude Code's transcript, as far as it matters.
+// recordLine holds the used fields of a line in Claude Code's transcript.
 type recordLine struct {
 	Type      string
 	Subtype   string
@@ -55,7 +55,7 @@ type recordLine struct {
 	}
 }
 
-// interruptedMark begins what Claude Code writes for an interrupt.
+// interruptedMark begins the text that Claude Code writes for an interrupt.
 const interruptedMark = "[Request interrupted by user"
 
 func (t *Transcript) claude(line []byte, first *string) {
@@ -86,7 +86,7 @@ func (t *Transcript) claude(line []byte, first *string) {
 			t.queued = append(t.queued, texts(l.Content)...)
 		case l.Operation == "dequeue" && len(t.queued) > 0:
 			t.queued = t.queued[1:]
-		default: // taken back by the person, all of it
+		default: // the user removed all of it from the queue
 			t.queued = nil
 		}
 	case "assistant":
@@ -101,7 +101,7 @@ func (t *Transcript) claude(line []byte, first *string) {
 	}
 }
 
-// texts are those of a content field: a string, strings, or blocks.
+// texts returns the texts of a content field: a string, strings, or blocks.
 func texts(raw json.RawMessage) []string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil {
@@ -132,13 +132,13 @@ func texts(raw json.RawMessage) []string {
 // Holds reports whether the model gets all parts in one text, in order.
 func (t Transcript) Holds(parts ...string) bool { return hold(t.came, parts) }
 
-// PromptHolds reports whether an event begins a turn with a prompt that has all parts, in
-// order: the model gets it whole.
+// PromptHolds reports whether an event begins a turn whose prompt contains all parts, in order:
+// the model gets it whole.
 func PromptHolds(cli, event string, in HookIn, parts ...string) bool {
 	return BeginsTurn(cli, event) && in.Helper == "" && hold([]string{in.Prompt}, parts)
 }
 
-// Queued reports whether the program has taken a text with all parts for later.
+// Queued reports whether the program has queued a text with all parts.
 func (t Transcript) Queued(parts ...string) bool { return hold(t.queued, parts) }
 
 func hold(list, parts []string) bool {

@@ -10,16 +10,17 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// clock is an hour of the day, and the day before it where a limit is further away.
+// clock matches a time of day, preceded by a date if a limit ends on another day.
 var clock = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)^(?:at\s+)?(?:([a-z]{3})[a-z]*\.? (\d{1,2})(?:st|nd|rd|th)?(?:,? (\d{4}))?(?:,| at)? )?(\d{1,2})(?::(\d{2}))?\s*(am|pm)?$`)
 })
 
-// span is a length of time in words.
+// span matches a duration in words.
 var span = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)^(\d+)\s*(minute|hour|day)s?$`) })
 
-// LimitIn reports whether words of a CLI say that a usage limit is reached, and until
-// when; zero where they do not say it. They are read by the rules for its screen.
+// LimitIn reports whether a text of a CLI says that a usage limit is reached, and the limit's end;
+// zero if the text does not name it. The text is matched against the patterns for the CLI's
+// screen.
 func LimitIn(cli, words string, now time.Time) (until time.Time, ok bool) {
 	rules, ok, err := BuiltinRules(cli)
 	if err != nil || !ok {
@@ -29,10 +30,9 @@ func LimitIn(cli, words string, now time.Time) (until time.Time, ok bool) {
 	return seen.Until, seen.Activity == team.Limited
 }
 
-// parseUntil reads an hour of the day ("3pm", "15:30"), which is the next one that
-// comes, a day and an hour ("Nov 25, 3pm", "Nov 25th, 2026 3:05 PM"), or a span
-// ("2h30m", "45 minutes"); zero when it is none of them. A zone that is not known is
-// that of now.
+// parseUntil parses a time of day ("3pm", "15:30"), which means the next such time, a date and a
+// time ("Nov 25, 3pm", "Nov 25th, 2026 3:05 PM"), or a duration ("2h30m", "45 minutes"); zero if
+// it is none of them. An unknown zone means that of now.
 func parseUntil(s, zone string, now time.Time) time.Time {
 	s = strings.Join(strings.Fields(s), " ")
 	if d, err := time.ParseDuration(strings.ReplaceAll(s, " ", "")); err == nil && d > 0 {
@@ -78,7 +78,7 @@ func parseUntil(s, zone string, now time.Time) time.Time {
 	}
 	day, _ := strconv.Atoi(m[2])
 	year, err := strconv.Atoi(m[3])
-	if err != nil { // of this year, or of the next where that is long over
+	if err != nil { // this year, or the next one if that date is long past
 		year = now.Year()
 		if month.Month() < now.Month()-1 {
 			year++

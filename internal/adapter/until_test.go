@@ -7,7 +7,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// The words of the programs about a limit, and what is none.
+// Texts of the programs about a limit, and texts about something else.
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 21, 14, 0, 0, 0, time.UTC)

@@ -7,31 +7,31 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Counted is what has been counted of a transcript so far: a file of JSON lines that
-// only grows. Claude Code writes an answer as one line per block, each with the usage
-// of the whole answer as it stood then, and Gemini CLI writes it again when its tools
-// have run: of lines with one id the last one counts.
+// Counted is the usage counted in a transcript so far. A transcript is a growing file of JSON
+// lines. Claude Code writes an answer as one line per block, each with the usage of the whole
+// answer so far, and Gemini CLI writes an answer again after its tools have run: of lines with the
+// same id the last one counts.
 type Counted struct {
 	Conversation string     `json:"conversation"`
-	Offset       int64      `json:"offset"` // of the first byte that was not read
+	Offset       int64      `json:"offset"` // of the first unread byte
 	LastID       string     `json:"lastId,omitempty"`
 	Last         team.Usage `json:"last,omitzero"`  // of the answer LastID
-	Total        team.Usage `json:"total,omitzero"` // with Last
+	Total        team.Usage `json:"total,omitzero"` // including Last
 }
 
-// transcripts reads a line of the transcript of each CLI that keeps one: the id of an
-// answer and what it used, ok is false for any other line.
+// transcripts has a parser for the transcript lines of each CLI that keeps one: the id of an
+// answer and its usage; ok is false for any other line.
 var transcripts = map[string]func(line []byte) (id string, u team.Usage, ok bool){
 	Claude: claudeLine,
 	Gemini: geminiLine,
 }
 
-// CountsTranscript reports whether the transcript is to be read on after an event.
+// CountsTranscript reports whether to continue reading the transcript after an event.
 func CountsTranscript(cli, event string) bool {
 	return transcripts[cli] != nil && (EndsTool(cli, event) || EndsTurn(cli, event))
 }
 
-// Count adds the whole lines of what follows at Offset in the transcript of a CLI.
+// Count adds the complete lines of data, which starts at Offset in the transcript of a CLI.
 func (c *Counted) Count(cli string, data []byte) {
 	read := transcripts[cli]
 	for read != nil {
@@ -78,7 +78,7 @@ func claudeLine(line []byte) (id string, u team.Usage, ok bool) {
 	return l.Message.ID, u, true
 }
 
-// geminiLine reads a record of chats/session-*.jsonl, as 0.61 writes it.
+// geminiLine parses a record of chats/session-*.jsonl, as 0.61 writes it.
 func geminiLine(line []byte) (id string, u team.Usage, ok bool) {
 	var l struct {
 		ID, Type string

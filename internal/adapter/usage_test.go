@@ -7,7 +7,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// The lines are those that Claude Code 2.1.329 writes, without what does not matter.
+// The lines are those that Claude Code 2.1.329 writes, without irrelevant fields.
 func TestCountTranscript(t *testing.T) {
 	t.Parallel()
 	text := `{"type":"user","message":{"role":"user","content":"hello"}}
@@ -18,7 +18,7 @@ not JSON, with "usage"
 {"type":"assistant","message":{"id":"msg_2","usage":{"input_tokens":7,"output_tokens":5}}}
 `
 	want := team.Usage{InputTokens: 1127, OutputTokens: 15, CachedTokens: 1000}
-	for cut := range len(text) { // read in two goes, cut anywhere
+	for cut := range len(text) { // read in two parts, cut anywhere
 		var c Counted
 		c.Count(Claude, []byte(text[:cut]))
 		c.Count(Claude, []byte(text[c.Offset:]))
@@ -28,8 +28,8 @@ not JSON, with "usage"
 	}
 }
 
-// The file is one that Gemini CLI 0.61.0 has written: a turn of two answers, the first
-// of which it wrote again when its tool had run.
+// The file was written by Gemini CLI 0.61.0: a turn of two answers, of which it wrote the first
+// again after its tool had run.
 func TestCountGeminiChat(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("testdata/gemini-0.61.0-chat.jsonl")

@@ -2,8 +2,8 @@ package adapter
 
 import "github.com/teamctl/teamctl/team"
 
-// ownArgv is an agent of teamctl's own, which its kind names the command of, with the
-// flags that every terminal teammate understands (document 001, terminal spawn).
+// ownArgv returns the command of a built-in agent, named by its kind, with the flags that every
+// terminal member understands.
 func ownArgv(exe string, in Input) ([]string, error) {
 	if exe == "" {
 		return nil, team.Errorf(team.CodeInternal, "plan %s: the path of teamctl is not known", in.AgentID)
@@ -11,7 +11,7 @@ func ownArgv(exe string, in Input) ([]string, error) {
 	return append([]string{exe, in.Agent}, flags(in)...), nil
 }
 
-// flags are the facts of a member as flags, in one fixed order.
+// flags returns the facts of a member as flags, in a fixed order.
 func flags(in Input) []string {
 	out := []string{
 		"--agent-id", in.AgentID,
@@ -32,7 +32,7 @@ func flags(in Input) []string {
 		out = append(out, "--dangerously-skip-permissions")
 	case team.ModeDefault, team.ModeAcceptEdits, team.ModePlan, team.ModeDelegate, team.ModeDontAsk:
 		out = append(out, "--permission-mode", string(in.Mode))
-	default: // a mode of a newer team file: passed on, the agent judges it
+	default: // a mode from a newer team file is passed on for the agent to judge
 		out = append(out, "--permission-mode", string(in.Mode))
 	}
 	if in.Model != "" {

@@ -14,8 +14,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// screenOf is a channel to a Gemini CLI that tells of nothing but by its screen, with the
-// watch of that.
+// screenOf is a channel to a Gemini CLI that reports only by its screen, with the watch of that
+// screen.
 type screenOf struct {
 	*couriertest.Watcher
 	ch      *watched
@@ -49,7 +49,7 @@ func watchDialogs(t *testing.T, b team.Bundle, s *fakeScreen) *screenOf {
 	return w
 }
 
-// shows draws the screen anew and lets a minute go by.
+// shows redraws the screen and lets a minute pass.
 func (w *screenOf) shows(above string, dialog bool) {
 	w.s.with(func() { w.s.above, w.s.dialog = above, dialog })
 	w.written <- struct{}{}
@@ -57,7 +57,7 @@ func (w *screenOf) shows(above string, dialog bool) {
 	synctest.Wait()
 }
 
-// asks are the questions, settled the ids of those that are over, since the mark.
+// asks returns the requests since from, and the ids of those that have ended.
 func (w *screenOf) asks(from int) (asks []team.Ask, settled []string) {
 	for _, o := range w.All()[from:] {
 		if o.Ask != nil {
@@ -76,8 +76,8 @@ func (w *screenOf) pressed() string {
 	return strings.Join(w.s.keys, "")
 }
 
-// A dialog that only the screen shows becomes a question, once, and its keys answer it
-// while it is the very one that asked.
+// A dialog that only the screen shows becomes a request, once, and its keys answer it while the
+// same dialog is open.
 func TestDialogOnTheScreenOnly(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -90,7 +90,7 @@ func TestDialogOnTheScreenOnly(t *testing.T) {
 				w := watchDialogs(t, b, &fakeScreen{onKey: func(s *fakeScreen) { s.above, s.dialog = "⠏ (esc to cancel, 1s)", false }})
 				defer w.stop()
 				w.shows(geminiDialog, true)
-				w.shows(strings.ReplaceAll(strings.ReplaceAll(geminiDialog, "● 1", "  1"), "  2.", "● 2."), true) // a person moves the mark
+				w.shows(strings.ReplaceAll(strings.ReplaceAll(geminiDialog, "● 1", "  1"), "  2.", "● 2."), true) // a person moves the selection
 				asks, settled := w.asks(0)
 				if len(asks) != 1 || len(settled) != 0 {
 					t.Fatalf("asked %+v, settled %v", asks, settled)
@@ -111,8 +111,8 @@ func TestDialogOnTheScreenOnly(t *testing.T) {
 	}
 }
 
-// A program that is slow to take its key gets no second one, which would stand in its
-// input box; and what goes then was answered.
+// A program that is slow to process its key gets no second one, which would end up in its input
+// box; a dialog that closes then counts as answered.
 func TestKeyThatIsTakenLate(t *testing.T) {
 	t.Parallel()
 	b := team.Bundle(t.TempDir())
@@ -141,8 +141,7 @@ func TestKeyThatIsTakenLate(t *testing.T) {
 	})
 }
 
-// No key is pressed into another dialog, whatever it looks like, and a question goes with
-// its dialog.
+// No key is pressed in another dialog, however similar, and a request ends with its dialog.
 func TestAnswerOfAnotherDialog(t *testing.T) {
 	t.Parallel()
 	b := team.Bundle(t.TempDir())
@@ -161,7 +160,7 @@ func TestAnswerOfAnotherDialog(t *testing.T) {
 				t.Errorf("%v, want %s", err, want)
 			}
 		}
-		// The program has gone on, and nobody has looked since.
+		// The program has continued, and the screen was not read since.
 		other := strings.ReplaceAll(geminiDialog, "touch asked && t", "touch asked && r")
 		w.s.with(func() { w.s.above = other })
 		answer(first.ID, team.CodeUnavailable)
@@ -171,7 +170,7 @@ func TestAnswerOfAnotherDialog(t *testing.T) {
 		if len(asks) != 1 || asks[0].ID == first.ID || len(settled) != 1 || settled[0] != first.ID {
 			t.Fatalf("asked %+v, settled %v", asks, settled)
 		}
-		// The same once more, after something else, is another question.
+		// The same dialog once more, after something else, is another request.
 		w.shows("✦ done", false)
 		w.shows(other, true)
 		answer(asks[0].ID, team.CodeNotFound)
@@ -184,15 +183,15 @@ func TestAnswerOfAnotherDialog(t *testing.T) {
 	})
 }
 
-// A dialog that a policy of the program's own answers at once is no question, and one
-// that is not to be seen in the middle of drawing is not over.
+// A dialog that the program's own policy answers at once makes no request, and a dialog that is
+// missing on a half-drawn screen has not closed.
 func TestDialogThatIsDrawn(t *testing.T) {
 	t.Parallel()
 	b := team.Bundle(t.TempDir())
 	synctest.Test(t, func(t *testing.T) {
 		w := watchDialogs(t, b, &fakeScreen{above: geminiDialog, dialog: true})
 		defer w.stop()
-		synctest.Wait() // it has looked
+		synctest.Wait() // the screen has been read
 		w.shows("✦ done", false)
 		if asks, _ := w.asks(0); len(asks) != 0 {
 			t.Errorf("asked %+v", asks)
@@ -209,8 +208,8 @@ func TestDialogThatIsDrawn(t *testing.T) {
 	})
 }
 
-// The next supervisor goes on with the question that stands, and takes one out of the
-// queue whose dialog has gone meanwhile.
+// The next supervisor continues with the pending request, and withdraws one whose dialog has
+// closed meanwhile.
 func TestDialogOfAnEarlierSupervisor(t *testing.T) {
 	t.Parallel()
 	b := team.Bundle(t.TempDir())
@@ -239,7 +238,7 @@ func TestDialogOfAnEarlierSupervisor(t *testing.T) {
 	})
 }
 
-// A program that tells of its dialogs by itself is not asked for twice.
+// A program that reports its dialogs itself does not get a second request.
 func TestDialogOfOneThatAsksItself(t *testing.T) {
 	t.Parallel()
 	for _, l := range []adapter.Link{

@@ -12,9 +12,9 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Claude Code says in its session file that it is at rest before its hook says that the
-// turn has failed: what the hook says is waited for, and of an interrupt, which no hook
-// tells, not for long.
+// Claude Code reports in its session file that it is at rest before its hook reports that the turn
+// has failed. The channel waits for the hook, and only briefly after an interrupt, which no hook
+// reports.
 func TestSessionWaitsForTheHook(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -52,7 +52,7 @@ func TestSessionWaitsForTheHook(t *testing.T) {
 	}
 	w.Wait(t, "busy", 0, channel(team.Working))
 	from := w.Mark()
-	write("idle") // and no hook comes
+	write("idle") // without a hook
 	w.Wait(t, "idle", from, channel(team.Idle))
 	from = w.Mark()
 	write("busy")

@@ -14,9 +14,9 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// A program that starts may throw away what was typed too early for it. What it has read
-// and does not show, some time later, is typed anew: the mail would wait for ever. What
-// waits in its terminal is not, however long it takes.
+// A starting program may discard what was typed too early. A text that it has read and does not
+// show some time later is typed again; otherwise the mail would wait for ever. A text that waits
+// unread in its terminal is not typed again, however long it takes.
 func TestWhatIsReadAndNotShownIsTypedAnew(t *testing.T) {
 	t.Parallel()
 	master, slave, err := openpty.Open()
@@ -66,13 +66,13 @@ func TestWhatIsReadAndNotShownIsTypedAnew(t *testing.T) {
 	}
 	held("not seen to have arrived")
 	age(-time.Hour)
-	held("may still have to read it") // it has had no time yet
+	held("may still have to read it") // too early to tell
 	age(2 * time.Hour)
 	if _, err := master.WriteString("text of a"); err != nil {
 		t.Fatal(err)
 	}
 	late := time.After(time.Minute)
-	for n, known := unread(f.PID); n != len("text of a"); n, known = unread(f.PID) { // the kernel brings it there a moment later
+	for n, known := unread(f.PID); n != len("text of a"); n, known = unread(f.PID) { // the kernel delivers it a moment later
 		select {
 		case <-late:
 			t.Fatalf("%d bytes are unread, known %v", n, known)

@@ -9,9 +9,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// What a slow program has not read yet is not typed a second time, by no supervisor: it
-// is sent once it stands there, and typed anew only where something shows that the
-// program has read past it.
+// No supervisor types a second time what a slow program has not read yet: the text is sent once it
+// is in the box, and typed again only if something shows that the program has read past it.
 func TestNothingIsTypedTwice(t *testing.T) {
 	for name, c := range map[string]struct {
 		open Opener
@@ -48,8 +47,7 @@ func TestNothingIsTypedTwice(t *testing.T) {
 	}
 }
 
-// A turn or a dialog that came after it, or another text in the box, shows that what was
-// typed is gone.
+// A later turn or dialog, or another text in the box, shows that the typed text is lost.
 func TestWhatIsGoneIsTypedAnew(t *testing.T) {
 	for name, after := range map[string]func(s *fakeScreen){
 		"a turn":        func(s *fakeScreen) { s.above = "⠏ Thinking (esc to cancel, 3s)" },

@@ -13,7 +13,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// unheard is a channel to an idle program none of whose hooks was heard.
+// unheard returns a channel to an idle program whose hooks were never heard.
 func unheard(t *testing.T) (*hooks, *fakeScreen, *couriertest.Watcher) {
 	t.Helper()
 	s := &fakeScreen{}
@@ -28,8 +28,8 @@ func saysNoHooks(want bool) func(team.Observation) bool {
 	return func(o team.Observation) bool { return o.NoHooks != nil && *o.NoHooks == want }
 }
 
-// A program that runs no hook is not woken for mail that nothing would fetch: the mail is
-// typed, and costs one turn. A hook that is heard later takes over.
+// A program that runs no hook is not woken for mail that nothing would fetch: the mail is typed,
+// in one turn. A hook that is heard later takes over.
 func TestMailWithoutHooks(t *testing.T) {
 	t.Parallel()
 	h, s, w := unheard(t)
@@ -54,13 +54,12 @@ func TestMailWithoutHooks(t *testing.T) {
 	w.Wait(t, "hooks", 0, saysNoHooks(false))
 }
 
-// What was begun to be typed is typed to its end, though a hook is heard meanwhile: hooks
-// leave it alone.
+// A partly typed message is typed to its end even if a hook is heard meanwhile: hooks skip it.
 func TestTypedMailStaysTyped(t *testing.T) {
 	t.Parallel()
 	h, s, _ := unheard(t)
 	h.patience = 0
-	s.onPaste = func(s *fakeScreen) { s.scrolls = true } // a person begins to read back just then
+	s.onPaste = func(s *fakeScreen) { s.scrolls = true } // a person begins to scroll at that moment
 	if out := h.Deliver(t.Context(), mail("a")); out[0].State != team.Held {
 		t.Fatalf("%+v", out)
 	}
@@ -79,15 +78,14 @@ func TestTypedMailStaysTyped(t *testing.T) {
 	}
 }
 
-// Wake-ups that nothing comes of end: after one where no hook was ever heard, after two
-// where one was.
+// Wake-ups without effect stop: after one if no hook was ever heard, after two otherwise.
 func TestWakeUpsWithoutEffectEnd(t *testing.T) {
 	t.Parallel()
 	for name, once := range map[string]bool{"heard once": true, "never heard": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h, s, w := unheard(t)
-			h.f.Link.Agent = adapter.Codex // it calls none when it starts
+			h.f.Link.Agent = adapter.Codex // it calls no hook at its start
 			want := adapter.WakeText
 			if once {
 				if err := WriteSeen(h.f.Bundle, SeenFile{Generation: h.f.Generation, Seen: team.Observation{At: time.Now()}}); err != nil {
@@ -111,7 +109,7 @@ func TestWakeUpsWithoutEffectEnd(t *testing.T) {
 	}
 }
 
-// A hook that was heard since a wake-up shows that hooks run: what waits is left to them.
+// A hook heard since a wake-up shows that hooks run: the mail is left to them.
 func TestWakeUpThatWasHeard(t *testing.T) {
 	t.Parallel()
 	h, s, _ := unheard(t)
@@ -128,7 +126,7 @@ func TestWakeUpThatWasHeard(t *testing.T) {
 	}
 }
 
-// A message that some version would cut off is typed while the version is not known.
+// A message that some version would cut off is typed while the version is unknown.
 func TestLongMailOfAnUnknownVersionIsTyped(t *testing.T) {
 	t.Parallel()
 	f := Facts{Bundle: team.Bundle(t.TempDir()), Generation: "g1", Link: adapter.Link{Agent: adapter.Claude, Generation: "g1", Assumed: "2.1.34"}}

@@ -14,8 +14,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Claude Code tells of an interrupt in sessions/PID.json only, and makes that
-// directory with the first session.
+// Claude Code reports an interrupt only in sessions/PID.json, and creates that directory with the
+// first session.
 func TestSessionStatusIsSeen(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -55,8 +55,8 @@ func TestSessionStatusIsSeen(t *testing.T) {
 	}
 }
 
-// A hook that waits for mail may be killed after it was relied on: what waits is tried
-// again though nothing else is seen of the agent.
+// A waiting hook may be killed after it was relied on: the mail is tried again even without
+// further observations of the agent.
 func TestWaiterThatIsKilled(t *testing.T) {
 	t.Parallel()
 	f := Facts{

@@ -34,7 +34,7 @@ func TestHub(t *testing.T) {
 				t.Error("no signal for a file that was written")
 			}
 			leave()
-			leave() // again
+			leave() // twice
 		})
 	}
 	if _, _, err := newHub().listen("/no/such/directory/log"); err == nil {

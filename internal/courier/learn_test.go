@@ -13,11 +13,11 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// late is the error of a program that has not answered in time.
+// errLate is the error of a program that has not answered in time.
 var errLate = team.Errorf(team.CodeUnavailable, "late").WithReason(team.ReasonVersionLate)
 
-// learning has a generation without a version ask, and returns how often it did within a
-// day, and what was reported.
+// learning runs a learner for a generation without a version, and returns how often it asked
+// within a day, and what it reported.
 func learning(t *testing.T, b team.Bundle, answer func(n int) (string, error)) (asked int, seen []team.Observation) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -37,8 +37,8 @@ func learning(t *testing.T, b team.Bundle, answer func(n int) (string, error)) (
 	return asked, seen
 }
 
-// A program that is late with its version is asked until it says it; hooks and the next
-// supervisor have it then, and what is held is looked at again.
+// A program that has not printed its version in time is asked until it does; then hooks and the
+// next supervisor have the version, and held mail is tried again.
 func TestVersionIsLearned(t *testing.T) {
 	t.Parallel()
 	b := team.Bundle(t.TempDir())
@@ -58,7 +58,7 @@ func TestVersionIsLearned(t *testing.T) {
 	if err != nil || link.Version != "2.1.329" || link.StartedAs() != (adapter.Version{2, 1, 34}) {
 		t.Errorf("link %+v, %v", link, err)
 	}
-	// Another generation has another version.
+	// The version of one generation does not apply to another.
 	if err := WriteLink(b, adapter.Link{Agent: "claude", Generation: "g2", Assumed: "2.1.34"}); err != nil {
 		t.Fatal(err)
 	}
@@ -67,8 +67,7 @@ func TestVersionIsLearned(t *testing.T) {
 	}
 }
 
-// The asking comes to an end: at once where the answer would be the same, and after a
-// while where there is none.
+// The learner stops: at once if the answer would be the same, and after a while if there is none.
 func TestVersionIsNotAskedForEver(t *testing.T) {
 	t.Parallel()
 	if asked, seen := learning(t, team.Bundle(t.TempDir()), func(int) (string, error) { return "", errLate }); asked != learnTries || len(seen) > 0 {
@@ -79,8 +78,8 @@ func TestVersionIsNotAskedForEver(t *testing.T) {
 	}
 }
 
-// A program that is late is planned as the oldest that works, once: where nothing was ever
-// heard of that start, the next one goes the safest way.
+// A program that does not answer in time is planned as the oldest supported version, once: if that
+// start was never heard of, the next one goes the safest way.
 func TestLateVersionIsAssumedOnce(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -93,7 +92,7 @@ func TestLateVersionIsAssumedOnce(t *testing.T) {
 		t.Helper()
 		in := adapter.Input{Layout: layout, Team: "demo", Name: "a", Dir: dir, Generation: generation, Environ: []string{"PATH=" + os.Getenv("PATH")},
 			MemberSpec: team.MemberSpec{Agent: "claude", Env: map[string]string{adapter.ProgramVariable("claude"): program}}}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second) // as if versionWithin were over
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second) // as if versionWithin had passed
 		defer cancel()
 		l := adapter.Launcher{Exe: "/bin/teamctl"}
 		in, err := Prepare(ctx, l, in)

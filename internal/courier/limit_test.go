@@ -10,8 +10,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// The words of a limit name an hour and stay on the screen when that is over: they
-// mean the hour that they meant first, also to the next supervisor.
+// The text of a limit names a time of day and stays on the screen after that: it keeps its first
+// meaning, also for the next supervisor.
 func TestLimitMeansItsFirstHour(t *testing.T) {
 	t.Parallel()
 	s := &fakeScreen{}
@@ -57,8 +57,8 @@ func TestLimitMeansItsFirstHour(t *testing.T) {
 	}
 }
 
-// A limit that the supervisor has not heard of holds mail; what it then gives all the
-// same, it gives because a person went on.
+// A limit unknown to the supervisor holds mail; mail that it delivers later is typed, since a
+// person has continued.
 func TestLimitIsToldBeforeItIsTypedPast(t *testing.T) {
 	t.Parallel()
 	s := &fakeScreen{above: "> go\n✕ Usage limit reached for x.\n"}

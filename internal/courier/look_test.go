@@ -12,7 +12,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// slowScreen cannot be read the first times.
+// slowScreen fails the first reads.
 type slowScreen struct {
 	fakeScreen
 	fails int
@@ -26,8 +26,8 @@ func (s *slowScreen) Capture(ctx context.Context, lines int) (string, error) {
 	return s.fakeScreen.Capture(ctx, lines)
 }
 
-// A screen that comes to rest while nobody can read it is read later: its program may
-// not write again until somebody has been told what it shows.
+// A screen that comes to rest while it cannot be read is read later: its program may not write
+// again before someone has been notified of its content.
 func TestScreenThatCannotBeReadIsReadLater(t *testing.T) {
 	t.Parallel()
 	rules, ok, err := adapter.BuiltinRules(adapter.Gemini)
@@ -62,8 +62,8 @@ func TestScreenThatCannotBeReadIsReadLater(t *testing.T) {
 	})
 }
 
-// A hook's word that the screen has to confirm is confirmed by the next look, though the
-// screen shows what it showed before.
+// A hook's report that the screen must confirm is confirmed by the next look, even if the screen
+// is unchanged.
 func TestScreenConfirmsAHook(t *testing.T) {
 	t.Parallel()
 	rules, ok, err := adapter.BuiltinRules(adapter.Gemini)

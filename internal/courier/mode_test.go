@@ -24,7 +24,7 @@ func TestHooksSayWhenAModeTakesEffect(t *testing.T) {
 			t.Errorf("%s: %q", mode, when)
 		}
 	}
-	// Its own word counts.
+	// The agent's own report counts.
 	if err := WriteSeen(f.Bundle, SeenFile{"g1", team.Observation{Mode: team.ModeAcceptEdits}}); err != nil {
 		t.Fatal(err)
 	}

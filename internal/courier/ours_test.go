@@ -2,7 +2,7 @@ package courier
 
 import "testing"
 
-// A box shows a part of what was typed, and breaks its lines anywhere.
+// A box shows a part of the typed text, and breaks its lines anywhere.
 func TestOurs(t *testing.T) {
 	t.Parallel()
 	const text = "The following is from a teammate\n\n<teammate-message summary=\"&quot;touch asked&quot;\" message_id=\"e214f493-daf0-41ee-bc37-0f22f87b4475\">\nwords\n</teammate-message>"

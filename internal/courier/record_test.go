@@ -12,12 +12,13 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// given is mail that a hook has handed over, in the frame that it has there.
+// given returns mail that a hook has handed over, with its frame.
 func given(id, text string) team.Mail {
 	return team.Mail{ID: id, Again: true, Text: "a notice\n\n<teammate-message message_id=\"" + id + "\">\n" + text + "\n</teammate-message>"}
 }
 
-// recording is a channel to a version of Claude Code, and what writes its transcript.
+// recording returns a channel to a version of Claude Code, and a function that writes its
+// transcript.
 func recording(t *testing.T, version string) (h *hooks, s *fakeScreen, write func(entries ...any)) {
 	t.Helper()
 	s = &fakeScreen{}
@@ -44,9 +45,9 @@ func recording(t *testing.T, version string) (h *hooks, s *fakeScreen, write fun
 	}
 }
 
-// A channel of hooks that is asked reads the transcript: a message that stands there whole is
-// accepted while no hook is called, one that the program keeps in its queue is known to be
-// there, and a part of a message is none.
+// A channel of hooks reads the transcript on request: a whole message there is accepted although
+// no hook is called, a message in the program's queue is pending, and a part of a message does not
+// count.
 func TestHooksAreAsked(t *testing.T) {
 	t.Parallel()
 	h, s, write := recording(t, "2.1.112")
@@ -67,9 +68,9 @@ func TestHooksAreAsked(t *testing.T) {
 	}
 }
 
-// What was given to a program that writes no such transcript is pending while its turn goes
-// on. An agent that is at rest without a word of a hook has lost it, as after an interrupt:
-// it is woken for it.
+// Mail given to a program without such a transcript is pending while its turn runs. An agent that
+// is at rest without a hook's report has lost it, as after an interrupt: the agent is woken for
+// it.
 func TestLostWithoutATranscript(t *testing.T) {
 	t.Parallel()
 	for _, version := range []string{"2.1.34", ""} {
@@ -88,8 +89,8 @@ func TestLostWithoutATranscript(t *testing.T) {
 	}
 }
 
-// Mail that a hook has given and that the transcript lacks would stay lost with an agent at
-// rest whose waiting hook was killed: the agent is woken for it, once.
+// Given mail that the transcript lacks would stay lost if the agent is at rest and its waiting
+// hook was killed: the agent is woken for it, once.
 func TestWokenForLostMail(t *testing.T) {
 	t.Parallel()
 	h, s, write := recording(t, "2.1.329")

@@ -9,8 +9,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// A program that refuses to go on with its conversation begins another; one that was killed
-// at its start, or that was heard of, goes on with it.
+// A program that refuses to resume its conversation begins another; one that was killed at its
+// start, or that was heard of, resumes it.
 func TestConversationThatIsRefused(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// The person's answer counts for the directory, for those below it, and for the work
-// trees of a repository; what nobody has said is not known.
+// The user's answer counts for the directory, for those below it, and for the work trees of a
+// repository; without an answer trust is unknown.
 func TestGeminiTrust(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -59,7 +59,7 @@ func TestGeminiTrust(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 	}
-	// The file is there, empty, before the answer is in it.
+	// The file exists, empty, before it has the answer.
 	home := t.TempDir()
 	file := filepath.Join(home, "folders.json")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {

@@ -19,14 +19,14 @@ type fakeScreen struct {
 	above   string // the newest turn, or a dialog
 	input   string
 	dialog  bool // no input box
-	slow    bool // what is typed is not read
+	slow    bool // it does not read its input
 	unread  string
 	scrolls bool
 	sent    []string
 	keys    []string
 	onPaste func(s *fakeScreen) // between a paste and its Enter
 	onKey   func(s *fakeScreen)
-	deaf    int // so many Enters are not taken
+	deaf    int // number of Enters that it ignores
 	keyAt   time.Time
 	pasteAt time.Time
 }
@@ -96,7 +96,7 @@ func (s *fakeScreen) lines() string {
 	return strings.Join(s.sent, "|")
 }
 
-// typed is a channel to a Gemini CLI that has only the fake screen.
+// typed returns a channel to a Gemini CLI that has only the fake screen.
 func typed(t *testing.T, s *fakeScreen, open Opener, ways ...adapter.Way) (Channel, Facts, *couriertest.Watcher) {
 	t.Helper()
 	rules, ok, err := adapter.BuiltinRules(adapter.Gemini)
@@ -109,7 +109,7 @@ func typed(t *testing.T, s *fakeScreen, open Opener, ways ...adapter.Way) (Chann
 	}
 	t.Cleanup(f.hub.close)
 	f.look = newLooker(f, s, rules)
-	if ways[0] == adapter.WayHooks { // they run
+	if ways[0] == adapter.WayHooks { // its hooks run
 		if err := WriteSeen(f.Bundle, SeenFile{Generation: f.Generation}); err != nil {
 			t.Fatal(err)
 		}
@@ -130,28 +130,28 @@ func mail(ids ...string) (out []team.Mail) {
 	return out
 }
 
-// An idle agent whose hooks fetch the mail is woken once for what waits, and at once
-// again for what comes after that was fetched.
+// An idle agent whose hooks fetch the mail is woken once for waiting mail, and again at once for
+// mail that arrives after the fetch.
 func TestWakesAgainForNewMail(t *testing.T) {
 	t.Parallel()
 	s := &fakeScreen{}
 	ch, _, _ := typed(t, s, openHooks, adapter.WayHooks, adapter.WayTyping)
 	ch.Deliver(t.Context(), mail("a"))
-	ch.Deliver(t.Context(), mail("a", "b")) // a has not been fetched: that wake-up is under way
+	ch.Deliver(t.Context(), mail("a", "b")) // a has not been fetched: that wake-up is pending
 	if got := s.lines(); got != adapter.WakeText {
 		t.Fatalf("typed %q", got)
 	}
-	ch.Deliver(t.Context(), mail("b")) // a was fetched, and b came too late for it
+	ch.Deliver(t.Context(), mail("b")) // a was fetched, and b came too late for that
 	if got := s.lines(); got != adapter.WakeText+"|"+adapter.WakeText {
 		t.Fatalf("typed %q: what came after a wake-up waits for nothing", got)
 	}
 }
 
-// A wake-up that was typed, and could not be sent then, is sent by the next attempt.
+// A wake-up that was typed but could not be sent is sent by the next attempt.
 func TestWakeThatStandsThereIsSent(t *testing.T) {
 	t.Parallel()
 	s := &fakeScreen{}
-	s.onPaste = func(s *fakeScreen) { s.scrolls = true } // a person begins to read back just then
+	s.onPaste = func(s *fakeScreen) { s.scrolls = true } // a person begins to scroll at that moment
 	ch, _, _ := typed(t, s, openHooks, adapter.WayHooks, adapter.WayTyping)
 	if out := ch.Deliver(t.Context(), mail("a")); out[0].State != team.Held || s.lines() != "" {
 		t.Fatalf("%+v, sent %q", out, s.lines())
@@ -163,8 +163,8 @@ func TestWakeThatStandsThereIsSent(t *testing.T) {
 	}
 }
 
-// A wake-up that a slow program shows only after it was typed once more stands there twice:
-// it is ours all the same, and is sent, where what a person wrote behind it is not.
+// A wake-up that a slow program shows only after it was typed again is in the box twice: it still
+// counts as ours and is sent, unlike text that a person added.
 func TestWakeThatStandsThereTwiceIsSent(t *testing.T) {
 	t.Parallel()
 	twice := adapter.WakeText + adapter.WakeText
@@ -181,8 +181,7 @@ func TestWakeThatStandsThereTwiceIsSent(t *testing.T) {
 	}
 }
 
-// An Enter that comes too soon after a paste is lost: it is pressed again, and nothing
-// is typed twice.
+// An Enter that follows a paste too soon is lost: it is pressed again, and nothing is typed twice.
 func TestEnterThatIsNotTaken(t *testing.T) {
 	for name, open := range map[string]Opener{"hooks": openHooks, "typing": openTyping} {
 		t.Run(name, func(t *testing.T) {
@@ -211,7 +210,7 @@ func TestEnterThatIsNotTaken(t *testing.T) {
 	}
 }
 
-// An Enter that was taken and not seen to be is not followed by another message.
+// An Enter that had an effect which was not seen is not followed by another message.
 func TestEnterThatIsSeenLate(t *testing.T) {
 	t.Parallel()
 	s := &fakeScreen{deaf: 1}
@@ -254,7 +253,7 @@ func TestTypingIsHeld(t *testing.T) {
 	}
 }
 
-// The end of a person's reading back makes no output: the mail is tried again.
+// A person who stops scrolling makes no output: the mail is tried again.
 func TestHeldForAReaderIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	s := &fakeScreen{scrolls: true}
@@ -274,13 +273,13 @@ func TestCloseEndsWhatIsLeftForLater(t *testing.T) {
 	s := &fakeScreen{scrolls: true}
 	ch, _, w := typed(t, s, openTyping, adapter.WayTyping)
 	ch.Deliver(t.Context(), mail("a"))
-	ch.Close() // goleak tells of a timer's goroutine
+	ch.Close() // goleak reports a timer's goroutine
 	if w.Mark() != 0 {
 		t.Errorf("%d were reported", w.Mark())
 	}
 }
 
-// geminiDialog is how Gemini CLI 0.61.0 asks before it runs a command.
+// geminiDialog is Gemini CLI 0.61.0's dialog before it runs a command.
 const geminiDialog = `
 ╭───────────────────────────╮
 │ ? Shell  touch asked && t │
@@ -296,7 +295,7 @@ const geminiDialog = `
 const geminiAsks = `{"session_id":"c1","timestamp":"2026-11-21T14:54:14Z","notification_type":"ToolPermission","message":"m",
 	"details":{"type":"exec","title":"Confirm Shell Command","command":"touch asked && touch again"}}`
 
-// A dialog is answered by a key only while it is the one that asked.
+// A key answers a dialog only while the requesting dialog is open.
 func TestAnswerByKey(t *testing.T) {
 	seen := adapter.HookSees(adapter.Gemini, "Notification", adapter.ParseHook([]byte(geminiAsks)), false, time.Now())
 	if seen.Ask == nil || seen.Ask.Tool != "run_shell_command" || seen.Ask.Description != "touch asked && touch again" {
@@ -343,7 +342,7 @@ func TestAnswerByKey(t *testing.T) {
 	}
 }
 
-// An agent that asks for its mail is not typed at, and its screen is read all the same.
+// An agent that fetches its mail is not typed at, but its screen is read.
 func TestPullLeavesMailAlone(t *testing.T) {
 	t.Parallel()
 	s := &fakeScreen{above: "✦ done"}
@@ -366,7 +365,7 @@ func TestPullLeavesMailAlone(t *testing.T) {
 	}
 }
 
-// An Escape with a paste right behind it is another key to the program.
+// An Escape directly followed by a paste is another key for the program.
 func TestEscapeStandsAlone(t *testing.T) {
 	t.Parallel()
 	s := &fakeScreen{}

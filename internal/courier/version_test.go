@@ -15,7 +15,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// A program that does not say its version ends with all that it has started.
+// A program that does not print its version is ended with all its descendants.
 func TestVersionThatHangs(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -57,13 +57,13 @@ func TestVersionThatHangs(t *testing.T) {
 	}
 }
 
-// zombie reports a process that has ended and that nobody has waited for.
+// zombie reports whether a process has exited and was not waited for.
 func zombie(pid int) bool {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	return err == nil && strings.Contains(string(b), ") Z ")
 }
 
-// TestProgramThatIsNotThere: the answer names the variable that the agent's kind reads.
+// TestProgramThatIsNotThere: the error names the variable that the agent's kind reads.
 func TestProgramThatIsNotThere(t *testing.T) {
 	t.Parallel()
 	_, err := Prepare(t.Context(), adapter.Launcher{}, adapter.Input{MemberSpec: team.MemberSpec{Agent: "claude"}, Dir: t.TempDir(), Environ: []string{"PATH=" + t.TempDir()}})

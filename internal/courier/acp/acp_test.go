@@ -28,10 +28,10 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// envACP makes the test program an agent: the model's address is its value.
+// envACP turns the test program into an agent: its value is the model's address.
 const envACP = "COURIER_TEST_ACP"
 
-// serveACP is the agent that the test program becomes.
+// serveACP runs the test program as an agent.
 func serveACP(model string) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -40,7 +40,7 @@ func serveACP(model string) {
 	fakecli.ServeACP(context.Background(), model, dir, os.Getenv("ASK") != "", os.Stdin, os.Stdout)
 }
 
-// safeBuffer is what several goroutines write to.
+// safeBuffer is a buffer for several goroutines.
 type safeBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -58,7 +58,7 @@ func (s *safeBuffer) String() string {
 	return s.b.String()
 }
 
-// acpRig is the rig of an agent on the protocol; permit may be nil.
+// acpRig returns the rig of an agent on the protocol; permit may be nil.
 func acpRig(t *testing.T, permit func(context.Context, team.Ask) (team.Reply, error)) (*couriertest.Rig, *Agent, *safeBuffer) {
 	t.Helper()
 	r := couriertest.New(t)
@@ -94,7 +94,7 @@ func TestACPTurns(t *testing.T) {
 	}
 }
 
-// What a turn has used is added up, and a limit is told from another error.
+// The usage of turns is added up, and a limit differs from other errors.
 func TestACPUsageAndLimits(t *testing.T) {
 	t.Parallel()
 	_, a, _ := acpRig(t, nil)
@@ -123,8 +123,8 @@ func TestACPUsageAndLimits(t *testing.T) {
 	}
 }
 
-// An agent that repeats the prompt has it in its conversation, whatever becomes of the turn;
-// one that lists its commands says nothing of it.
+// An agent that repeats the prompt has it in its conversation, whatever becomes of the turn; a
+// list of commands is no such sign.
 func TestACPSignsOfAPrompt(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -159,7 +159,7 @@ func TestACPLimitWords(t *testing.T) {
 		{&acp.RequestError{Code: -32603, Message: "quota exceeded", Data: map[string]any{"resetAt": "2026-03-02T00:00:00Z"}}, true, now.Add(12 * time.Hour)},
 		{&acp.RequestError{Code: -32603, Message: "Internal error", Data: map[string]any{"details": "no such model"}}, false, time.Time{}},
 		{&acp.RequestError{Code: -32000, Message: "Authentication required"}, false, time.Time{}},
-		{errors.New("usage limit reached"), false, time.Time{}}, // ours
+		{errors.New("usage limit reached"), false, time.Time{}}, // not an error of the protocol
 	} {
 		got := limitOf(fmt.Errorf("prompt: %w", tt.err), now)
 		if (got != nil) != tt.is || got != nil && (!got.Until.Equal(tt.until) || got.Words == "") {
@@ -168,7 +168,7 @@ func TestACPLimitWords(t *testing.T) {
 	}
 }
 
-// The agents tell of it in two ways: by the protocol's, and Gemini CLI by its own.
+// Agents report usage in two ways: by the protocol, and Gemini CLI in its own field.
 func TestACPCounts(t *testing.T) {
 	t.Parallel()
 	a := &Agent{}
@@ -227,7 +227,7 @@ func TestACPPermission(t *testing.T) {
 	}
 }
 
-// U26: what a turn asks for ends with it, whoever was to answer.
+// The requests of a turn end with the turn.
 func TestACPCancelEndsItsRequest(t *testing.T) {
 	t.Parallel()
 	asked, ended := make(chan struct{}), make(chan error, 1)
@@ -254,13 +254,13 @@ func TestACPCancelEndsItsRequest(t *testing.T) {
 	}
 }
 
-// An agent that is killed ends its turn with an error, and what says Done.
+// An agent that is killed ends its turn with an error, and Done is closed.
 func TestACPAgentDies(t *testing.T) {
 	t.Parallel()
 	_, a, _ := acpRig(t, nil)
 	begun := make(chan struct{})
 	over := make(chan error, 1)
-	go func() { // with nothing running that would outlive it
+	go func() { // with no child that would outlive it
 		_, err := a.Prompt(t.Context(), "@@shell true\n@@sleep 1h\n@@say never", func() { close(begun) })
 		over <- err
 	}()

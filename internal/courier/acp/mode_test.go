@@ -7,8 +7,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// An agent on the protocol is put into its own mode of the kind, and the answer to its
-// plan says in which it goes on.
+// An agent on the protocol is put into its own mode of the kind, and the answer to its plan says
+// in which mode it continues.
 func TestACPModes(t *testing.T) {
 	t.Parallel()
 	answer := team.Reply{Allow: true, Mode: team.ModeAcceptEdits}

@@ -20,20 +20,20 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// rig is a fake app-server, its model, and a channel to it.
+// rig has a fake app-server, its model, and a channel to it.
 type rig struct {
 	*couriertest.Rig
 	facts courier.Facts
 }
 
-// open opens the channel; the test's end closes it.
+// open opens the channel, which is closed at the end of the test.
 func (r *rig) open(t *testing.T) {
 	t.Helper()
 	ch, err := Open(t.Context(), r.facts, nil, r.Report)
 	r.Use(t, ch, err)
 }
 
-// startCodex serves the fake app-server of the rig.
+// startCodex starts the rig's fake app-server.
 func startCodex(t *testing.T, r *rig, approve bool) *fakecli.AppServer {
 	t.Helper()
 	s, err := fakecli.StartAppServer(r.Socket(), fakecli.NewEngine(r.Model.URL, r.Dir), "thread-1", r.Dir, approve)
@@ -52,7 +52,7 @@ func codexRig(t *testing.T) *rig {
 	}}
 }
 
-// ready reports that the channel has found the conversation.
+// ready reports whether the channel has found the conversation.
 func ready(o team.Observation) bool { return o.Ready && o.Conversation == "thread-1" }
 
 func TestAppServerDelivers(t *testing.T) {
@@ -65,13 +65,14 @@ func TestAppServerDelivers(t *testing.T) {
 	startCodex(t, r, false)
 	r.Wait(t, "the thread", 0, ready)
 
-	// Idle: it begins a turn. The thread had none, so nobody could subscribe before.
+	// Idle: the message begins a turn. The thread had none, so the channel could not subscribe
+	// before.
 	if out := r.Deliver(t, false, "m1", "@@shell until test -e go; do read -t 0.05 <> <(:); done\n@@say first done"); out[0].State != team.Injected {
 		t.Fatalf("idle: %+v", out[0])
 	}
 	r.Wait(t, "the receipt", 0, couriertest.Receipt("m1"))
 	r.Wait(t, "working", 0, couriertest.Is(team.Working))
-	// Busy: it goes in at the tool boundary, in the same turn.
+	// Busy: the messages arrive at the tool boundary, in the same turn.
 	from := r.Mark()
 	if out := r.Deliver(t, false, "m2", "@@shell echo steered\n@@say steered done", "m3", "a word of mine"); out[0].State != team.Injected || out[1].State != team.Injected {
 		t.Fatalf("busy: %+v", out)
@@ -85,7 +86,7 @@ func TestAppServerDelivers(t *testing.T) {
 	r.Asked(t, "a word of mine")
 	r.Wait(t, "idle", from, couriertest.Is(team.Idle))
 
-	// What the conversation has is not given again.
+	// A message in the conversation is not sent again.
 	if out := r.Deliver(t, false, "m2", "@@say twice"); out[0].State != team.Accepted || out[0].Evidence == "" {
 		t.Fatalf("once more: %+v", out[0])
 	}
@@ -99,8 +100,8 @@ func TestAppServerDelivers(t *testing.T) {
 	}
 }
 
-// The supervisor is killed in mid-turn, with one message waiting for the boundary:
-// the next one must not give it again.
+// The supervisor is killed during a turn while one message waits for the boundary: the next
+// supervisor must not send it again.
 func TestAppServerTakenUpAgain(t *testing.T) {
 	t.Parallel()
 	r := codexRig(t)
@@ -120,14 +121,14 @@ func TestAppServerTakenUpAgain(t *testing.T) {
 			t.Fatalf("while the turn may hold it: %+v", out[0])
 		}
 	}
-	// What was never given is, in the same turn.
+	// A message that was never sent is sent, in the same turn.
 	if out := r.Deliver(t, false, "m4", "the fourth"); out[0].State != team.Injected {
 		t.Fatalf("a new one: %+v", out[0])
 	}
 	r.Touch(t, "go")
 	r.Wait(t, "the receipt", from, couriertest.Receipt("m2"))
 	r.Wait(t, "idle", from, couriertest.Is(team.Idle))
-	// One that was marked and never sent is given now.
+	// A message that was marked and never sent is sent now.
 	if out := r.Deliver(t, true, "m2", "the second", "m3", "the third"); out[0].State != team.Accepted || out[1].State != team.Injected {
 		t.Fatalf("when it is idle: %+v", out)
 	}
@@ -149,7 +150,7 @@ func TestAppServerPromptOnce(t *testing.T) {
 	r.Asked(t, "the prompt")
 	r.Wait(t, "idle", 0, func(o team.Observation) bool { return o.Activity == team.Idle && o.Source == "thread/status/changed" })
 	from := r.Mark()
-	s.Drop() // the connection is lost, and made again
+	s.Drop() // the connection is lost and re-established
 	r.Wait(t, "unknown", from, couriertest.Is(team.ActivityUnknown))
 	r.Wait(t, "idle", from, couriertest.Is(team.Idle))
 	r.HandedOver(t, "m1", "after it")
@@ -173,7 +174,7 @@ func TestAppServerApproval(t *testing.T) {
 		if o.Activity != team.Waiting || o.For != team.WaitPermission || o.Ask.Tool == "" || o.Ask.Description != "need it" {
 			t.Fatalf("asked %+v %+v", o, o.Ask)
 		}
-		if i == 0 { // whoever takes over is asked again
+		if i == 0 { // the next supervisor gets the request again
 			r.Ch.Close()
 			from = r.Mark()
 			r.open(t)
@@ -196,8 +197,8 @@ func TestAppServerApproval(t *testing.T) {
 	}
 }
 
-// A tool of somebody's MCP server asks by a form, more rights by a request of their
-// own: both are asked and answered like a command.
+// A tool of another MCP server asks by a form, further permissions by a request of their own: both
+// are requested and answered like a command.
 func TestAppServerOtherApprovals(t *testing.T) {
 	t.Parallel()
 	r := codexRig(t)
@@ -216,7 +217,7 @@ func TestAppServerOtherApprovals(t *testing.T) {
 			if o.Activity != team.Waiting || o.For != team.WaitPermission || o.Ask.Tool != c.tool || o.Ask.Description != c.says {
 				t.Fatalf("asked %+v %+v", o, o.Ask)
 			}
-			if allow { // whoever takes over is asked again, the same
+			if allow { // the next supervisor gets the same request again
 				r.Ch.Close()
 				from = r.Mark()
 				r.open(t)
@@ -240,8 +241,7 @@ func TestAppServerOtherApprovals(t *testing.T) {
 	}
 }
 
-// A form of somebody's MCP server is a question, and is answered with what a person has
-// filled in.
+// A form of another MCP server is a question, answered with the fields that a person fills in.
 func TestAppServerForm(t *testing.T) {
 	t.Parallel()
 	r := codexRig(t)
@@ -273,8 +273,8 @@ func TestAppServerForm(t *testing.T) {
 	}
 }
 
-// An interrupt ends the command of its turn; one that the turn before has left in the
-// background goes on.
+// An interrupt ends the command of its turn; a command that the previous turn left in the
+// background keeps running.
 func TestInterruptEndsTheCommand(t *testing.T) {
 	t.Parallel()
 	r := codexRig(t)
@@ -290,7 +290,7 @@ func TestInterruptEndsTheCommand(t *testing.T) {
 			tick(len(s.Commands()))
 		}
 		if turn == 0 {
-			s.Engine.Interrupt() // by a person, at its own screen
+			s.Engine.Interrupt() // by a person, at the agent's own screen
 		} else if err := r.Ch.Interrupt(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -316,7 +316,7 @@ func TestAppServerInterrupt(t *testing.T) {
 		r.Wait(t, "working", from, couriertest.Is(team.Working))
 		r.Wait(t, "the receipt", from, couriertest.Receipt(fmt.Sprint("m", reopened)))
 		r.Asked(t, "never")
-		if reopened { // the turn is not of this connection
+		if reopened { // the turn began before this connection
 			r.Ch.Close()
 			from = r.Mark()
 			r.open(t)
@@ -329,7 +329,7 @@ func TestAppServerInterrupt(t *testing.T) {
 	}
 }
 
-// Messages in random states of the agent: each comes once.
+// Messages in random states of the agent arrive once each.
 func TestAppServerSoak(t *testing.T) {
 	t.Parallel()
 	r := codexRig(t)
@@ -347,13 +347,13 @@ func TestAppServerSoak(t *testing.T) {
 	})
 }
 
-// TestAnswerOvertakesBusy: a thread that was idle when a turn was accepted may not have
-// told yet that it is busy; what that turn was begun with is not given again then.
+// TestAnswerOvertakesBusy: a thread that was idle when a turn was accepted may not have reported
+// yet that it is busy; the turn's message is not sent again then.
 func TestAnswerOvertakesBusy(t *testing.T) {
 	t.Parallel()
 	a := &appServer{report: func(team.Observation) {}, poke: make(chan struct{}, 1), began: map[string]int{}}
 	a.changed(threadStatus{Type: "idle"})
-	a.began["m"] = a.rests // as start does once the turn is accepted
+	a.began["m"] = a.rests // as start does when the turn is accepted
 	if a.ambiguous(t.Context(), nil, "thread", "m") == "" {
 		t.Error("given again before the turn was over")
 	}

@@ -13,19 +13,19 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// U29: an error that ends a turn of Codex is told, with its words, before the thread is
-// told to be at rest, and by the thread to whoever takes over.
+// An error that ends a turn of Codex is reported, with its text, before the thread is reported to
+// be at rest; the next supervisor reads it from the thread.
 func TestAppServerFailedTurn(t *testing.T) {
 	t.Parallel()
 	r := codexRig(t)
 	startCodex(t, r, false)
 	r.open(t)
 	r.Wait(t, "the thread", 0, ready)
-	for _, id := range []string{"first", "second"} { // nobody is subscribed to a thread's first turn
+	for _, id := range []string{"first", "second"} { // no client is subscribed to a thread's first turn
 		from := r.Mark()
 		r.Deliver(t, false, id, "@@fail 400 bad thing")
 		r.FailsFirst(t, from)
-		r.Wait(t, "the receipt", from, couriertest.Receipt(id)) // the conversation has it, and goes on with it
+		r.Wait(t, "the receipt", from, couriertest.Receipt(id)) // the conversation has it, and continues with it
 		r.Ch.Close()
 		from = r.Mark()
 		r.open(t)
@@ -37,8 +37,8 @@ func TestAppServerFailedTurn(t *testing.T) {
 	}
 }
 
-// An answer that says what the thread did is older than what was told since it was asked
-// for: after the end of a turn it does not begin that turn again.
+// The status in an answer is older than notifications since the question: after the end of a turn
+// it does not begin that turn again.
 func TestAppServerOldAnswer(t *testing.T) {
 	t.Parallel()
 	r := codexRig(t)
@@ -62,8 +62,8 @@ func TestAppServerOldAnswer(t *testing.T) {
 	}
 }
 
-// oldAnswers is an app-server whose thread fails while it is subscribed to: the answer to
-// that tells of the turn before.
+// oldAnswers is an app-server whose thread fails during a subscription: the answer to the
+// subscription describes the turn before.
 func oldAnswers(w http.ResponseWriter, r *http.Request) {
 	ws, err := websocket.Accept(w, r, nil)
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Codex tells of a limit by the error of a turn, and of its end to the second by its
-// account. The thread is at rest because of it, and the next turn ends that. The first
-// turn of a thread may be over before anybody could subscribe to it.
+// Codex reports a limit as the error of a turn, and the limit's end, exact to the second, in its
+// account data. The thread is at rest because of the limit until the next turn. The first turn of
+// a thread may be over before the channel can subscribe to it.
 func TestAppServerLimit(t *testing.T) {
 	t.Parallel()
 	r := codexRig(t)
@@ -29,7 +29,7 @@ func TestAppServerLimit(t *testing.T) {
 		if o.Began().Before(before.Add(-2 * time.Second)) {
 			t.Errorf("since %s, before %s", o.Began(), before)
 		}
-		// Whoever takes over learns it from the thread.
+		// The next supervisor learns it from the thread.
 		r.Ch.Close()
 		from = r.Mark()
 		r.open(t)

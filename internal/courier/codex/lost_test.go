@@ -7,15 +7,15 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// What was steered into a turn that is interrupted before it comes to it is dropped by
-// Codex: the thread is read when it is at rest, and given what it lacks, once.
+// Codex drops a message that was steered into a turn if the turn is interrupted before it
+// processes the message: the channel reads the thread at rest and sends missing messages, once.
 func TestAppServerInterruptedWithMail(t *testing.T) {
 	t.Parallel()
 	r := codexRig(t)
 	s := startCodex(t, r, false)
 	r.open(t)
 	r.Wait(t, "the thread", 0, ready)
-	for _, drop := range []bool{false, true} { // with its connection, too
+	for _, drop := range []bool{false, true} { // with its connection as well
 		id, text := "m-kept", "a word of mine"
 		if drop {
 			id, text = "m-dropped", "another word"
@@ -29,7 +29,7 @@ func TestAppServerInterruptedWithMail(t *testing.T) {
 		}
 		if drop {
 			s.Drop()
-			s.Engine.Interrupt() // by a person, and nobody hears of it
+			s.Engine.Interrupt() // by a person, unnoticed
 		} else if err := r.Ch.Interrupt(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -38,7 +38,7 @@ func TestAppServerInterruptedWithMail(t *testing.T) {
 		after := r.Mark()
 		r.Deliver(t, false, "after "+id, "@@say after "+id)
 		got := r.Wait(t, "the last receipt", after, couriertest.Receipt("after "+id))
-		// The turn before it may come to rest only now.
+		// The previous turn may come to rest only now.
 		r.Wait(t, "idle", after, func(o team.Observation) bool { return o.Activity == team.Idle && o.At.After(got.At) })
 		r.Asked(t, "@@say after "+id)
 		if n := r.Model.Arrivals(text); n != 1 {

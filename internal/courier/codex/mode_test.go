@@ -8,8 +8,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// R158: the mode of an approved plan goes with the next turn of a Codex that runs, with
-// what it may write to; one that nobody has changed is not said at all.
+// The mode of an approved plan, with its writable directories, goes with the next turn of a
+// running Codex; an unchanged mode is not sent at all.
 func TestAppServerTakesAMode(t *testing.T) {
 	t.Parallel()
 	r := codexRig(t)
@@ -40,7 +40,7 @@ func TestAppServerTakesAMode(t *testing.T) {
 	turn("m3", `{"approval":"on-request","sandbox":{"type":"readOnly"}}`)
 	r.Ch.Close()
 
-	// The next supervisor knows from the ledger that its mode is not that of its start.
+	// The next supervisor knows from the ledger that the mode differs from that of the start.
 	r.facts.Mode = team.ModeDontAsk
 	from := r.Mark()
 	r.open(t)

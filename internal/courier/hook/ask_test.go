@@ -15,7 +15,7 @@ import (
 
 const askLs = `{"session_id":"c1","tool_name":"Bash","tool_input":{"command":"ls"}}`
 
-// asking is a PermissionRequest hook under way.
+// asking is a running PermissionRequest hook.
 type asking struct {
 	got    chan adapter.HookReply
 	done   chan error
@@ -54,7 +54,7 @@ func (r *rig) approval(id string) ledger.Approval {
 	return a
 }
 
-// The hook brings the answer; the mail that tells of it is not given as well.
+// The hook returns the answer; the mail with the same answer is not given as well.
 func TestPermissionIsAnsweredByThePerson(t *testing.T) {
 	t.Parallel()
 	for _, approve := range []bool{true, false} {
@@ -80,8 +80,8 @@ func TestPermissionIsAnsweredByThePerson(t *testing.T) {
 	}
 }
 
-// R139: what was approved with another input is done with that, and never as it was
-// asked.
+// A tool call that was approved with another input runs with that input, never with the requested
+// one.
 func TestPermissionIsAnsweredWithAnotherInput(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -110,7 +110,7 @@ func TestPermissionIsAnsweredWithAnotherInput(t *testing.T) {
 	}
 }
 
-// A plan that an agent shows is a plan in the queue, and its approval changes the mode.
+// A plan that an agent submits becomes a plan request, and its approval changes the mode.
 func TestPlanIsAnswered(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -124,7 +124,7 @@ func TestPlanIsAnswered(t *testing.T) {
 	if _, err := r.team.Answer(t.Context(), tool.Person(), tool.AnswerIn{ID: a.row.RequestID, Approve: true, Mode: string(team.ModeAcceptEdits)}); err != nil {
 		t.Fatal(err)
 	}
-	// Its input comes back with the yes: without it Claude Code leaves its dialog open.
+	// The approval contains its input: without it Claude Code leaves its dialog open.
 	const set = `"behavior":"allow","updatedInput":{"plan":"# Split the parser","planFilePath":"/plans/a.md"},` +
 		`"updatedPermissions":[{"destination":"session","mode":"acceptEdits","type":"setMode"}]`
 	if h := <-a.got; !strings.Contains(h.Stdout, set) {
@@ -138,8 +138,7 @@ func TestPlanIsAnswered(t *testing.T) {
 	}
 }
 
-// A question waits for an answer: a plain yes is refused and changes nothing, also one that
-// a rule would give.
+// A question needs an answer: a plain approval is refused and changes nothing, also one by a rule.
 func TestQuestionIsAnswered(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -191,8 +190,8 @@ func TestQuestionWithoutAnAnswer(t *testing.T) {
 	}
 }
 
-// R158: an agent that plans still, by its own word, and need not any more gets its new
-// mode with the answer to its next request; R139: and what else is allowed from now on.
+// An agent that still reports plan mode after its plan was approved gets its new mode with the
+// answer to its next request, together with any other permission updates.
 func TestAnswerBringsModeAndUpdates(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -227,8 +226,8 @@ func TestAnswerBringsModeAndUpdates(t *testing.T) {
 	}
 }
 
-// What a person answers at the agent's own dialog leaves the queue: the agent ends
-// its hook, or goes on.
+// A request that a person answers at the agent's own dialog leaves the queue: the agent ends its
+// hook, or continues.
 func TestAnsweredAtItsOwnDialog(t *testing.T) {
 	t.Parallel()
 	for name, over := range map[string]func(*rig, *asking){

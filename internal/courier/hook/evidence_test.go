@@ -15,7 +15,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// program is what Claude Code does with the answers of its hooks: it writes a transcript.
+// program simulates what Claude Code does with the answers of its hooks: it writes a transcript.
 type program struct {
 	*rig
 	file string
@@ -47,7 +47,7 @@ func (p *program) write(line map[string]any) {
 	}
 }
 
-// text is what an answer hands over.
+// text returns the text in an answer.
 func text(t *testing.T, a adapter.HookReply) string {
 	t.Helper()
 	if a.Exit == 2 {
@@ -66,14 +66,14 @@ func text(t *testing.T, a adapter.HookReply) string {
 	return out.Reason + out.Out.AdditionalContext
 }
 
-// takes writes what the model gets of an answer.
+// takes records what the model gets of an answer.
 func (p *program) takes(event string, a adapter.HookReply) {
 	p.t.Helper()
 	p.write(map[string]any{"type": "attachment", "attachment": map[string]any{
 		"type": "hook_additional_context", "content": []string{text(p.t, a)}, "hookEvent": event}})
 }
 
-// previews writes what it does with one that is too long: the model gets the beginning.
+// previews records an answer that is too long: the model gets only its beginning.
 func (p *program) previews(event string, a adapter.HookReply) {
 	p.t.Helper()
 	s := text(p.t, a)
@@ -82,13 +82,13 @@ func (p *program) previews(event string, a adapter.HookReply) {
 		"type": "hook_additional_context", "content": []string{"<persisted-output>\n" + s[:len(s)/2] + "\n...\n</persisted-output>"}, "hookEvent": event}})
 }
 
-// ends writes the last answer of a turn.
+// ends records the last answer of a turn.
 func (p *program) ends() {
 	p.write(map[string]any{"type": "assistant", "message": map[string]any{"id": team.NewUUID(), "role": "assistant", "stop_reason": "end_turn",
 		"content": []any{map[string]any{"type": "text", "text": "ok"}}}})
 }
 
-// restarted makes the member run as another process.
+// restarted continues the member as another process.
 func (p *program) restarted() {
 	p.t.Helper()
 	gen := team.NewUUID()
@@ -107,7 +107,7 @@ func (p *program) restarted() {
 	p.vars[team.EnvGen] = gen
 }
 
-// version makes the program another one.
+// version changes the version of the program.
 func (p *program) version(v string) {
 	p.t.Helper()
 	b := p.team.Layout.Bundle("ann")
@@ -121,8 +121,8 @@ func (p *program) version(v string) {
 	}
 }
 
-// A process that is killed with what it was given has lost that, whatever hook the next
-// one calls; it is given again, with the words that it may be known.
+// A killed process loses what it was given, whatever hook the next process calls first; the mail
+// is given again, with the remark that it may be known.
 func TestKilledWithWhatItWasGiven(t *testing.T) {
 	for _, version := range []string{"2.1.34", "2.1.112", "2.1.329"} {
 		for _, event := range []string{"UserPromptSubmit", "PostToolUse", "Stop", "Wait"} {
@@ -149,8 +149,8 @@ func TestKilledWithWhatItWasGiven(t *testing.T) {
 	}
 }
 
-// Gemini CLI calls the hook of the end of a turn for one that was cancelled, too: nobody has
-// answered what that had last.
+// Gemini CLI calls the hook at the end of a turn also for a cancelled turn: the turn's last input
+// was not answered.
 func TestCancelledTurnIsNoEvidence(t *testing.T) {
 	r := newRig(t)
 	r.cli = adapter.Gemini
@@ -188,8 +188,7 @@ func TestCancelledTurnIsNoEvidence(t *testing.T) {
 	r.want(id, team.Accepted) // its model was asked
 }
 
-// A process that is killed with a message in the prompt of its turn, which it has not
-// recorded, takes that along.
+// A killed process loses a message in the prompt of its turn that it has not recorded.
 func TestKilledWithItInThePrompt(t *testing.T) {
 	for _, c := range []struct{ cli, version, gives, prompts string }{
 		{adapter.Claude, "2.1.34", "Stop", "UserPromptSubmit"},
@@ -221,7 +220,7 @@ func TestKilledWithItInThePrompt(t *testing.T) {
 	}
 }
 
-// What the transcript of the conversation holds whole the resumed process has.
+// The resumed process has what the transcript of its conversation holds whole.
 func TestKilledAndInTheTranscript(t *testing.T) {
 	r := newRig(t)
 	p := r.program()
@@ -238,8 +237,7 @@ func TestKilledAndInTheTranscript(t *testing.T) {
 	}
 }
 
-// A preview is no evidence, and neither is what the program keeps of its hooks beside the
-// conversation.
+// A preview is no evidence, nor is what the program keeps of its hooks outside the conversation.
 func TestPreviewIsNoEvidence(t *testing.T) {
 	r := newRig(t)
 	p := r.program()
@@ -254,7 +252,7 @@ func TestPreviewIsNoEvidence(t *testing.T) {
 	r.want(id, team.Injected)
 }
 
-// A hook of the program that runs is no evidence before the transcript holds the text.
+// A hook of the running program is no evidence before the transcript holds the text.
 func TestNoPromotionBeforeTheTranscript(t *testing.T) {
 	r := newRig(t)
 	p := r.program()
@@ -286,8 +284,8 @@ func TestInterruptedWithWhatItWasGiven(t *testing.T) {
 	r.want(id, team.Injected)
 }
 
-// No answer has more characters than the version shows its model; messages stay whole and
-// in order, and none is left behind.
+// No answer is longer than the version shows its model; messages stay whole and in order, and none
+// is left behind.
 func TestAnswersStayBelowTheCaps(t *testing.T) {
 	caps := map[string]map[string]int{
 		"2.1.34":  {"UserPromptSubmit": 10_000, "PostToolUse": 250_000, "Stop": 250_000},
@@ -305,7 +303,7 @@ func TestAnswersStayBelowTheCaps(t *testing.T) {
 			p.version(version)
 			var want []string
 			for i, n := range sizes {
-				if version == "" && n > 7000 { // typed: no hook takes it whole in every version
+				if version == "" && n > 7000 { // typed: no hook gives it whole in every version
 					continue
 				}
 				body := fmt.Sprintf("M%02d %s %02dM", i, strings.Repeat("é\"\n", n/4), i)
@@ -357,8 +355,8 @@ func waiting(r *rig) []ledger.Outgoing {
 	return out
 }
 
-// Version 2.1.329 lets a hook keep a turn going eight times; what waits then goes by the
-// hook that waits.
+// Version 2.1.329 lets a hook continue a turn eight times; mail after that goes by the waiting
+// hook.
 func TestNoMoreEndsThanTheProgramKeeps(t *testing.T) {
 	r := newRig(t)
 	p := r.program()
@@ -382,7 +380,7 @@ func TestNoMoreEndsThanTheProgramKeeps(t *testing.T) {
 	}
 }
 
-// The agent is told once of a message that is too long for the middle of a turn.
+// The agent is notified once of a message that is too long for the middle of a turn.
 func TestTooLongIsToldOnce(t *testing.T) {
 	r := newRig(t)
 	p := r.program()
@@ -404,7 +402,7 @@ func TestTooLongIsToldOnce(t *testing.T) {
 	}
 }
 
-// Two hooks of one boundary give in order: the second waits for what the first has given.
+// Two hooks of one boundary give in order: the second waits for the messages of the first.
 func TestHooksOfOneBoundaryGiveInOrder(t *testing.T) {
 	r := newRig(t)
 	p := r.program()
@@ -422,7 +420,7 @@ func TestHooksOfOneBoundaryGiveInOrder(t *testing.T) {
 	r.want(first, team.Accepted)
 }
 
-// What is given to a helper of the agent its own model never sees.
+// Mail is not given to a sub-agent, since the agent's own model would never see it.
 func TestHelpersGetNoMail(t *testing.T) {
 	r := newRig(t)
 	p := r.program()
@@ -454,8 +452,8 @@ func (r *rig) age(by time.Duration) {
 	}
 }
 
-// An answer that the program never takes is given again, and not taken for accepted,
-// however long that takes.
+// An answer that the program never takes is given again and never counts as accepted, however long
+// that takes.
 func TestNotTakenIsGivenAgain(t *testing.T) {
 	r := newRig(t)
 	p := r.program()
@@ -468,8 +466,8 @@ func TestNotTakenIsGivenAgain(t *testing.T) {
 	r.want(id, team.Injected)
 }
 
-// What the program has queued may still come in; what it took out of its queue and did not
-// put into the conversation does not once the turn was interrupted.
+// A message in the program's queue may still arrive; a message that left the queue without
+// reaching the conversation does not arrive once the turn was interrupted.
 func TestQueuedAndInterrupted(t *testing.T) {
 	r := newRig(t)
 	p := r.program()
@@ -487,7 +485,8 @@ func TestQueuedAndInterrupted(t *testing.T) {
 	}
 }
 
-// The prompt of a turn that mail has begun gets no later mail: the program puts that before it.
+// The prompt of a turn begun by mail gets no later mail: the program would insert it before the
+// prompt.
 func TestPromptOfMailGetsNoMore(t *testing.T) {
 	r := newRig(t)
 	p := r.program()
@@ -508,8 +507,8 @@ func TestPromptOfMailGetsNoMore(t *testing.T) {
 	}
 }
 
-// What the program has in its queue keeps later mail from coming in before it, however long
-// the program takes.
+// A message in the program's queue keeps later mail from arriving first, however long the program
+// takes.
 func TestQueuedHoldsUpLaterMail(t *testing.T) {
 	r := newRig(t)
 	p := r.program()
@@ -528,8 +527,8 @@ func TestQueuedHoldsUpLaterMail(t *testing.T) {
 	}
 }
 
-// What Gemini CLI is given at the end of a turn is the prompt of the next: that holds the
-// message, so it is not given with it again.
+// What Gemini CLI is given at the end of a turn becomes the prompt of the next one: that prompt
+// holds the message, so it is not given again.
 func TestPromptIsEvidence(t *testing.T) {
 	r := newRig(t)
 	r.cli = adapter.Gemini
@@ -539,7 +538,7 @@ func TestPromptIsEvidence(t *testing.T) {
 	if err := json.Unmarshal([]byte(got.Stdout), &out); err != nil || !strings.Contains(out.Reason, "a word") {
 		t.Fatalf("%v: %q", err, got.Stdout)
 	}
-	other, err := json.Marshal(map[string]string{"session_id": "s1", "prompt": "a word"}) // a person's
+	other, err := json.Marshal(map[string]string{"session_id": "s1", "prompt": "a word"}) // typed by a person
 	if err != nil {
 		t.Fatal(err)
 	}

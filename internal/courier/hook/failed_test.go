@@ -9,8 +9,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// U29: the hook of Gemini CLI for the end of a turn does not say that it has failed: the
-// transcript does.
+// The hook of Gemini CLI at the end of a turn does not report that the turn failed: the transcript
+// does.
 func TestFailedTurnOfATranscript(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 
 // rig is a team with one member, ann, whose agent is Claude Code.
 type rig struct {
-	cli  string // adapter.Claude where it is empty
+	cli  string // adapter.Claude if empty
 	t    *testing.T
 	env  *tool.Env
 	team *tool.Team
@@ -191,7 +191,7 @@ func TestStopBlocksOnlyForMail(t *testing.T) {
 	}
 }
 
-// A hook may be killed anywhere: what was claimed and not given is given by the next.
+// A hook may be killed anywhere: the next one gives what was claimed and not given.
 func TestKilledBetweenClaimAndAnswer(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -208,7 +208,7 @@ func TestKilledBetweenClaimAndAnswer(t *testing.T) {
 	r.want(id, team.Accepted)
 }
 
-// Killed after its answer, before the note: the transcript shows that it arrived.
+// Killed after its answer, before the record: the transcript shows that it arrived.
 func TestKilledAfterTheAnswer(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -226,7 +226,7 @@ func TestKilledAfterTheAnswer(t *testing.T) {
 	r.want(id, team.Accepted)
 }
 
-// What the supervisor types, for it has not heard of hooks, no hook gives as well.
+// The supervisor types mail if it has not heard of hooks; no hook gives that mail as well.
 func TestTypedMailIsNotGiven(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -242,7 +242,7 @@ func TestTypedMailIsNotGiven(t *testing.T) {
 	r.want(id, team.Mailed)
 }
 
-// What went into a conversation that does not go on has to be given to the next.
+// Mail given to a conversation that does not continue is given to the next one.
 func TestNewConversationGetsWhatTheOldOneMayNotHave(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -259,8 +259,8 @@ func TestNewConversationGetsWhatTheOldOneMayNotHave(t *testing.T) {
 	}
 }
 
-// What was given and not read when the conversation was compacted is given once more,
-// and then is in the conversation once.
+// Mail that was given but not read when the conversation was compacted is given once more, and is
+// then in the conversation once.
 func TestCompactedBeforeItWasRead(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -274,7 +274,7 @@ func TestCompactedBeforeItWasRead(t *testing.T) {
 		t.Fatalf("answers %+v", got)
 	}
 	p.takes("PostToolUse", got)
-	for range 2 { // twice in a row, with nothing between
+	for range 2 { // twice in a row
 		if got := r.call("SessionStart", p.input(`,"source":"compact"`)); got != (adapter.HookReply{}) {
 			t.Fatalf("answers %+v", got)
 		}
@@ -391,8 +391,8 @@ func TestWaiterWakesAnIdleAgentAndThereIsOne(t *testing.T) {
 	r.want(id, team.Accepted)
 }
 
-// An agent that nobody has logged in is not woken: the mail would be gone with a turn
-// that fails. It is once somebody has.
+// An agent that needs a login is not woken, as the mail would be lost with a failing turn. It is
+// woken after the login.
 func TestWaiterLeavesAnAgentThatIsNotLoggedIn(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -419,7 +419,7 @@ func TestWaiterLeavesAnAgentThatIsNotLoggedIn(t *testing.T) {
 		on, err := filelock.IsHeld(courier.WaitLock(r.team.Layout.Bundle("ann")))
 		return err == nil && on
 	})
-	select { // nothing tells that it has looked; one that is right passes however long that takes
+	select { // nothing shows that it has looked; a correct one passes however long that takes
 	case err := <-done:
 		t.Fatal("it does not wait", err)
 	case <-time.After(500 * time.Millisecond):
@@ -431,7 +431,7 @@ func TestWaiterLeavesAnAgentThatIsNotLoggedIn(t *testing.T) {
 	r.want(id, team.Injected)
 }
 
-// One look that fails does not end the hook that waits: nobody else would wake the agent.
+// The waiting hook survives a failed look: nothing else would wake the agent.
 func TestWaiterOutlivesAFailure(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -440,7 +440,7 @@ func TestWaiterOutlivesAFailure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Remove(filepath.Join(string(b), "link.json")); err != nil { // it cannot give without it
+	if err := os.Remove(filepath.Join(string(b), "link.json")); err != nil { // it cannot give mail without it
 		t.Fatal(err)
 	}
 	got := make(chan adapter.HookReply, 1)
@@ -487,8 +487,8 @@ func until(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// Mail that the agent has taken with InboxRead is not given once more by the hook that
-// follows that tool; without the answer in its hands it is.
+// Mail that the agent has fetched with InboxRead is not given again by the hook after that tool,
+// unless that hook's input lacks the result.
 func TestMailTakenByTheToolIsNotGivenAgain(t *testing.T) {
 	r := newRig(t)
 	took := func() string {

@@ -12,8 +12,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// What came in mid-turn and was made part of a summary before the model answered is given
-// again, by whoever supervises it then.
+// A message that arrived during a turn and became part of a summary before the model answered is
+// sent again, also by the next supervisor.
 func TestServerGivesAgainWhatACompactionTook(t *testing.T) {
 	t.Parallel()
 	for _, killed := range []bool{false, true} {

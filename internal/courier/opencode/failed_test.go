@@ -7,8 +7,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// An error that ends a turn is told, with its words, before the session is told to be at
-// rest, and by the session to the next supervisor. A turn that somebody has ended did not fail.
+// An error that ends a turn is reported, with its text, before the session is reported to be at
+// rest; the next supervisor reads it from the session. An aborted turn did not fail.
 func TestServerFailedTurn(t *testing.T) {
 	t.Parallel()
 	r, addr := openCodeRig(t)

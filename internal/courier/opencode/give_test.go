@@ -13,8 +13,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// The answer to a post is no receipt, nor is the model's answer to a later message: what the
-// session never had is given again.
+// The answer to a post is no receipt, nor is the model's answer to a later message: a message that
+// the session never had is sent again.
 func TestServerAnswersBeforeItHasTheMessage(t *testing.T) {
 	t.Parallel()
 	r, addr := openCodeRig(t)
@@ -50,8 +50,8 @@ func TestServerAnswersBeforeItHasTheMessage(t *testing.T) {
 	}
 }
 
-// A post that has no answer may have arrived or not: the session tells, and what it lacks is
-// posted again.
+// A post without an answer may have arrived or not: the session shows which, and missing messages
+// are posted again.
 func TestServerPostWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	for name, arrives := range map[string]bool{"arrived": true, "lost": false} {
@@ -70,7 +70,7 @@ func TestServerPostWithoutAnAnswer(t *testing.T) {
 				if arrives {
 					proxy.ServeHTTP(httptest.NewRecorder(), q)
 				}
-				panic(http.ErrAbortHandler) // the connection ends
+				panic(http.ErrAbortHandler) // the connection breaks
 			}))
 			t.Cleanup(front.Close)
 			r.facts.Link.URL = front.URL
@@ -90,7 +90,7 @@ func TestServerPostWithoutAnAnswer(t *testing.T) {
 					t.Fatalf("%d receipts", n)
 				}
 			}
-			out = r.Deliver(t, false, "m1", "a word of mine") // as the supervisor does with what is held
+			out = r.Deliver(t, false, "m1", "a word of mine") // as the supervisor does with held mail
 			if arrives != (out[0].State == team.Accepted) {
 				t.Errorf("once more: %+v", out[0])
 			}
@@ -103,8 +103,8 @@ func TestServerPostWithoutAnAnswer(t *testing.T) {
 	}
 }
 
-// A message that stands in the session without its text, as after a kill, is not one that
-// the model has: it gets its text.
+// The model does not have a message that is in the session without its text, as after a kill: the
+// message gets its text.
 func TestServerMessageWithoutItsText(t *testing.T) {
 	t.Parallel()
 	const text = "a word of mine"

@@ -8,8 +8,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// A prompt that names no agent would go to the default one, whatever opencode was started
-// with: one that plans is told so with each, and no more once its plan was approved.
+// A prompt without an agent would go to the default one, whatever opencode was started with: each
+// prompt of a planning member names the plan agent until its plan is approved.
 func TestServerTakesAMode(t *testing.T) {
 	t.Parallel()
 	r, addr := openCodeRig(t)

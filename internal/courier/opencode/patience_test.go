@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A program that takes long to listen is asked as often as any: only a request that was
-// not answered in its time gives the next one more.
+// A program that takes long to listen is asked as often as any other: only a request that timed
+// out gives the next one more time.
 func TestServerThatStartsIsNotWaitedForLonger(t *testing.T) {
 	t.Parallel()
 	r, _ := openCodeRig(t)

@@ -18,21 +18,21 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// rig is a fake server, its model, and a channel to it.
+// rig has a fake server, its model, and a channel to it.
 type rig struct {
 	*couriertest.Rig
 	facts courier.Facts
 }
 
-// open opens the channel; the test's end closes it.
+// open opens the channel, which is closed at the end of the test.
 func (r *rig) open(t *testing.T) {
 	t.Helper()
 	ch, err := Open(t.Context(), r.facts, nil, r.Report)
 	r.Use(t, ch, err)
 }
 
-// freePort is an address of loopback that nobody listened on a moment ago. It is below
-// those that the kernel gives to connections: one of another test would keep us from it.
+// freePort returns a loopback address that was free a moment ago. Its port is below those that the
+// kernel assigns to connections, so that no connection of another test takes it.
 func freePort(t *testing.T) string {
 	t.Helper()
 	for range 100 {
@@ -65,7 +65,7 @@ func startOpenCode(t *testing.T, r *rig, addr string, approve bool) *fakecli.Ope
 			t.Cleanup(s.Close)
 			return s
 		}
-		// A process that a parallel test starts has the listener of this one from its fork to its exec.
+		// A process started by a parallel test holds this listener between its fork and its exec.
 		if !errors.Is(err, syscall.EADDRINUSE) || time.Now().After(deadline) {
 			t.Fatal(err)
 		}
@@ -96,7 +96,7 @@ func TestServerDelivers(t *testing.T) {
 	}
 	r.Wait(t, "the receipt", from, couriertest.Receipt("m2"))
 	r.Wait(t, "the receipt", from, couriertest.Receipt("m3"))
-	// The supervisor is killed: the next finds the session, and what it was given.
+	// The supervisor is killed: the next one finds the session and its messages.
 	r.Ch.Close()
 	from = r.Mark()
 	r.open(t)
@@ -135,7 +135,7 @@ func TestServerApproval(t *testing.T) {
 		if o.Activity != team.Waiting || o.For != team.WaitPermission || o.Ask.Tool != "bash" || o.Ask.ToolUseID == "" || !strings.Contains(o.Ask.Description, "touch it") {
 			t.Fatalf("asked %+v %+v", o, o.Ask)
 		}
-		if i == 0 { // whoever takes over finds the question
+		if i == 0 { // the next supervisor finds the question
 			r.Ch.Close()
 			from = r.Mark()
 			r.open(t)
@@ -171,8 +171,8 @@ func TestServerInterrupt(t *testing.T) {
 	r.Wait(t, "idle", from, couriertest.Is(team.Idle))
 }
 
-// A session that waits for the end of a limit does so since the limit was told first,
-// for whoever takes over too, and is free once its turn is broken off.
+// The wait for the end of a limit counts from its first report, also for the next supervisor, and
+// ends when the turn is aborted.
 func TestServerLimit(t *testing.T) {
 	t.Parallel()
 	r, addr := openCodeRig(t)
@@ -202,7 +202,7 @@ func TestServerLimit(t *testing.T) {
 	r.Wait(t, "idle", from, couriertest.Is(team.Idle))
 }
 
-// A server that is still starting takes the request for its events and never answers.
+// A starting server accepts the request for its events and never answers.
 func TestServerThatNeverAnswersAtFirst(t *testing.T) {
 	t.Parallel()
 	r, addr := openCodeRig(t)
@@ -224,7 +224,7 @@ func TestServerThatNeverAnswersAtFirst(t *testing.T) {
 	r.Wait(t, "the session", 0, up)
 }
 
-// A wrong password is no reason to say anything of the agent.
+// A wrong password is no observation about the agent.
 func TestServerRefuses(t *testing.T) {
 	t.Parallel()
 	r, addr := openCodeRig(t)

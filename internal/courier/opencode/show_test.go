@@ -14,7 +14,7 @@ import (
 	"github.com/teamctl/teamctl/internal/adapter"
 )
 
-// deafTUI shows no session before it was told of one for the second time.
+// deafTUI ignores the first request to show a session.
 type deafTUI struct {
 	mu         sync.Mutex
 	home, talk string
@@ -39,8 +39,8 @@ func (d *deafTUI) Capture(context.Context, int) (string, error) {
 	return d.talk, nil
 }
 
-// What a TUI did not hear while it started is said again, until its screen shows the
-// session; never while something stands in its input box.
+// A request that a starting TUI missed is repeated until its screen shows the session, but never
+// while its input box has text.
 func TestSessionIsShownInTheEnd(t *testing.T) {
 	t.Parallel()
 	read := func(name string) string {

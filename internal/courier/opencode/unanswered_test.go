@@ -12,8 +12,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// What comes while a turn is broken off is kept by opencode and not run: a turn is begun
-// for it once the session is at rest, by whoever supervises it then, and the model has it
+// opencode keeps a message that arrives while a turn is aborted but does not process it: a turn is
+// begun for it once the session is at rest, also by the next supervisor, and the model gets it
 // once.
 func TestServerTakesUpWhatABrokenTurnLeft(t *testing.T) {
 	t.Parallel()
@@ -50,8 +50,8 @@ func TestServerTakesUpWhatABrokenTurnLeft(t *testing.T) {
 	}
 }
 
-// The session is told to be at rest while a turn that has failed, or was interrupted, is
-// not over: what is given right then is run too.
+// The session is reported to be at rest while a failed or interrupted turn is not over: a message
+// posted at that moment is processed too.
 func TestServerTakesUpWhatCameTooEarly(t *testing.T) {
 	t.Parallel()
 	r, addr := openCodeRig(t)
@@ -77,8 +77,8 @@ func TestServerTakesUpWhatCameTooEarly(t *testing.T) {
 	}
 }
 
-// A turn that never comes to an answer is not begun for ever, and none is begun for a
-// message that has not got its text yet.
+// A turn that never reaches an answer is not begun for ever, and none is begun for a message that
+// does not have its text yet.
 func TestServerTakesUpWithinBounds(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
