@@ -63,8 +63,8 @@ func (r ran) why(limit time.Duration) string {
 
 // The kinds of a worker's commands, for those who look at what is running.
 const (
-	ofTask   = "task"
-	ofVerify = "verify"
+	ofTask   = run.Task
+	ofVerify = run.Verify
 )
 
 // command runs script and returns when nothing that it has started is left. While it

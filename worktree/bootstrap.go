@@ -70,7 +70,7 @@ func (r *Repo) setup(ctx context.Context, t tree, in SetupIn, out *team.Worktree
 		}
 	}
 	r.step("brought")
-	return runAll(in.Book, "setup", t.path, in.Run, func(scope *run.Scope, command string) error {
+	return runAll(in.Book, run.Setup, t.path, in.Run, func(scope *run.Scope, command string) error {
 		ran, err := RunCommand(ctx, in.command(t, scope, command))
 		out.Ran = append(out.Ran, ran)
 		if err == nil && !ran.OK() {

@@ -31,7 +31,7 @@ func (l *lane) makeScratch(ctx context.Context, commit string) error {
 	}
 	var err error
 	if l.scope == nil { // otherwise an earlier attempt failed after opening the scope
-		if l.scope, err = l.in.Book.Open("gate", l.in.Scratch); err != nil {
+		if l.scope, err = l.in.Book.Open(run.Gate, l.in.Scratch); err != nil {
 			return noSpace(err)
 		}
 	}

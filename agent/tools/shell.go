@@ -79,7 +79,7 @@ func (s *Space) shellTool() Tool {
 
 // execute runs a command and returns when nothing is left of it.
 func (s *Space) execute(ctx context.Context, command string, limit time.Duration, out *tail) (run.Ended, error) {
-	scope, err := s.cfg.Shell.Commands.Open("tool", s.dir)
+	scope, err := s.cfg.Shell.Commands.Open(run.Tool, s.dir)
 	if err != nil {
 		return run.Ended{}, err
 	}

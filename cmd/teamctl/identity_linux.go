@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/teamctl/teamctl/backends"
@@ -13,6 +14,7 @@ import (
 	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/internal/procfs"
 	"github.com/teamctl/teamctl/internal/regular"
+	runs "github.com/teamctl/teamctl/internal/run"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -21,10 +23,13 @@ import (
 const maxAncestors = 64
 
 // startedBy returns the id of the team's member that this process descends from, or "".
-// // A process can change its environment, its session and, by ending its parent, its ancestors.
+//
+// A process can change its environment, its session and, by ending its parent, its ancestors.
 // It cannot change its control group, and the shim of its member adopts it; both decide before the
-// environment of an ancestor does. The walk ends at a tmux server or supervisor of a team: a
-// person's shell runs below those, whoever ran the first command that needed one.
+// environment of an ancestor does. The walk ends at a tmux server of a team, below which a person's
+// shell runs whoever ran the first command that needed one, and at a supervisor: what runs directly
+// below that is a command of the person's, such as a hook, or was started by a member that runs in
+// the supervisor's process.
 func startedBy(l team.Layout) string { return memberAbove(l, true) }
 
 // heldBy is startedBy restricted to members that teamctl runs. A program that has joined belongs
@@ -37,7 +42,7 @@ func memberAbove(l team.Layout, named bool) string {
 		return id
 	}
 	known := memberProcs(l)
-	pid := os.Getppid()
+	pid, below := os.Getppid(), os.Getpid()
 	for range maxAncestors {
 		if pid <= 1 {
 			return ""
@@ -54,7 +59,10 @@ func memberAbove(l team.Layout, named bool) string {
 			return "" // of another user
 		}
 		vars := environOf(env)
-		if vars[team.EnvDetached] == "1" && ownServer(l.Home, id) {
+		switch server, of := ownServer(l.Home, id); {
+		case server == aSupervisor:
+			return inProcessAbove(of, below)
+		case server == aTerminal && vars[team.EnvDetached] == "1":
 			return ""
 		}
 		if _, key, ok := team.ParseAgentID(vars[team.EnvAgentID]); named && ok && key == l.Key && sameDir(vars[team.EnvHome], l.Home.Dir) {
@@ -64,9 +72,23 @@ func memberAbove(l team.Layout, named bool) string {
 		if err != nil {
 			return ""
 		}
-		pid = stat.Parent
+		pid, below = stat.Parent, pid
 	}
 	return ""
+}
+
+// inProcess names whoever started a process below a supervisor: its members share one process.
+const inProcess = "a member that runs in-process"
+
+// inProcessAbove returns inProcess if a child of a supervisor was started by a member that runs in
+// the supervisor's process. The environment of such a child says nothing, for the member chooses it:
+// only what the supervisor has recorded as a command of its person's is one.
+func inProcessAbove(l team.Layout, child int) string {
+	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", child))
+	if err == nil && runs.BookOf(l).OfPerson(environOf(env)[team.EnvCommand]) {
+		return ""
+	}
+	return inProcess
 }
 
 // memberOfGroup returns the member in whose control group this process is, or "".
@@ -81,6 +103,9 @@ func memberOfGroup(l team.Layout) string {
 			continue
 		}
 		leaf, _, _ := strings.Cut(rest, "/")
+		if runs.GroupOfAgent(leaf) {
+			return inProcess // a member in a terminal keeps its commands in its own group
+		}
 		i := strings.LastIndexByte(leaf, '-') // a generation follows
 		if i <= 0 {
 			continue
@@ -110,25 +135,34 @@ func memberProcs(l team.Layout) map[backends.ProcID]string {
 	return known
 }
 
-// ownServer reports whether a process is the recorded tmux server or supervisor of a team in the
-// home directory.
-func ownServer(home team.Home, id backends.ProcID) bool {
+// server is what a process is to the teams of a home directory.
+type server int
+
+const (
+	noServer    server = iota
+	aSupervisor        // of a team
+	aTerminal          // the tmux server of a team
+)
+
+// ownServer returns what a process is to the teams of the home directory, and the team: their
+// supervisors and tmux servers are recorded.
+func ownServer(home team.Home, id backends.ProcID) (server, team.Layout) {
 	teams, err := os.ReadDir(home.TeamsDir())
 	if err != nil {
-		return false
+		return noServer, team.Layout{}
 	}
 	for _, d := range teams {
 		l := home.Team(d.Name())
 		if data, err := regular.ReadFile(l.SupervisorPID()); err == nil {
-			if pid, _, err := team.ParseSupervisorPID(data); err == nil && pid == id.PID {
-				return true
+			if pid, _, err := team.ParseSupervisorPID(data); err == nil && pid == id.PID && slices.Contains(procfs.Args(pid), "supervise") {
+				return aSupervisor, l // and no process that has its number now
 			}
 		}
 		if server, ok := tmux.Recorded(l); ok && server == id {
-			return true
+			return aTerminal, l
 		}
 	}
-	return false
+	return noServer, team.Layout{}
 }
 
 // environOf parses a process's environment. The first of several entries with the same name

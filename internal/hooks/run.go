@@ -42,7 +42,7 @@ func runHook(ctx context.Context, book run.Book, r Hook, in Input, stdin []byte,
 		environ = os.Environ()
 	}
 	stdout, stderr := &head{max: maxText}, &head{max: maxText}
-	scope, err := book.Open("hook", in.Cwd)
+	scope, err := book.Open(run.Hook, in.Cwd)
 	if err != nil {
 		return answer{}, err
 	}

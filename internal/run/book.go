@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,7 +34,7 @@ func BookOf(l team.Layout) Book { return Book{Dir: l.Commands(), Team: l.Key} }
 // entry is the record of one scope.
 type entry struct {
 	Generation string          `json:"generation"`
-	Kind       string          `json:"kind"` // gate, setup, hook
+	Kind       string          `json:"kind"`
 	Dir        string          `json:"dir,omitempty"`
 	Owner      backends.ProcID `json:"owner"`           // the process that runs the commands and ends the scope
 	Group      string          `json:"group,omitempty"` // path of the control group
@@ -206,6 +207,32 @@ func (b Book) Owned(generation string) bool {
 	}
 	e, err := b.read(generation)
 	return err != nil && !errors.Is(err, fs.ErrNotExist) || err == nil && proc.Alive(e.Owner)
+}
+
+// Kinds of scope.
+const (
+	Gate   = "gate"
+	Setup  = "setup"
+	Hook   = "hook"
+	Notice = "notice"
+	Task   = "task"   // of a worker
+	Verify = "verify" // of a worker
+	Tool   = "tool"   // of an agent with a model
+)
+
+// OfPerson reports whether a generation is that of a running command which the person has
+// written: a gate, a set-up command, a hook, a notice.
+func (b Book) OfPerson(generation string) bool {
+	if generation == "" || filepath.Base(generation) != generation { // whoever is asked about may have made it up
+		return false
+	}
+	e, err := b.read(generation)
+	return err == nil && slices.Contains([]string{Gate, Setup, Hook, Notice}, e.Kind)
+}
+
+// GroupOfAgent reports whether the name of a control group is that of a built-in agent's command.
+func GroupOfAgent(name string) bool {
+	return slices.ContainsFunc([]string{Task, Verify, Tool}, func(kind string) bool { return strings.HasPrefix(name, groupMark+kind+"-") })
 }
 
 // Has reports whether a scope is recorded: a living process has it open, or

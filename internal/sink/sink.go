@@ -152,7 +152,7 @@ const grace = 2 * time.Second
 
 // runCommand runs a command and ends everything that it has started.
 func runCommand(ctx context.Context, book run.Book, c run.Cmd) error {
-	scope, err := book.Open("notice", "")
+	scope, err := book.Open(run.Notice, "")
 	if err != nil {
 		return err
 	}
