@@ -1,10 +1,11 @@
-// Package loop is what a supervisor's loop offers its parts, and what they have to be.
+// Package loop defines what a supervisor's loop offers its parts, and what the parts must
+// implement.
 //
-// A Service belongs to the loop: Start, Event, Close and every function that it hands to its Bus
-// run there, one at a time, so its state needs no lock. Whatever may take long (git, a program,
-// a write that waits) runs beside the loop by Bus.Go, and its result comes back to the loop. A
-// service keeps nothing that a kill may lose: what it owes it finds again in the ledger when it
-// starts. Package looptest has a Bus that a test runs.
+// A Service belongs to the loop: Start, Event, Close and all functions that it passes to its Bus
+// run on the loop, one at a time, so its state needs no lock. Work that may take long (git, a
+// program, a blocking write) runs beside the loop through Bus.Go, and its result returns to the
+// loop. A service keeps nothing that a kill could lose: it finds its pending work in the ledger
+// when it starts. Package looptest has a Bus for tests.
 package loop
 
 import (
@@ -21,64 +22,64 @@ import (
 
 // Service is one concern of a supervisor.
 type Service interface {
-	// Start begins; it returns once started. ctx bounds the start. The members of an earlier
-	// supervisor are not adopted yet.
+	// Start starts the service and returns once it has started. ctx bounds only the start. The
+	// members of an earlier supervisor are not adopted yet.
 	Start(ctx context.Context, bus Bus) error
 	// Ready is called once, when all members are adopted.
 	Ready()
-	// Event takes one event of the ledger, in order. It must not block.
+	// Event handles one event of the ledger, in order. It must not block.
 	Event(e ledger.Event)
-	// Looked is called after the events of one look at the ledger; roster says that one of
-	// them was about a member. The rows of the roster are fresh then.
+	// Looked is called after the events of one look at the ledger; roster reports whether one of
+	// them was about a member. The rows of the roster are up to date then.
 	Looked(roster bool)
-	// Busy keeps a supervisor with nothing else to do from leaving.
+	// Busy reports whether the service has work left, which keeps an idle supervisor from exiting.
 	Busy() bool
-	// Close ends it. What it runs beside the loop ends with its context, and the supervisor
+	// Close stops the service. Its work beside the loop ends with its context, and the supervisor
 	// waits for that.
 	Close()
 }
 
-// Bus is what the loop does for a service. Its methods but Send are called on the loop.
+// Bus is what the loop offers a service. All methods except Send must be called on the loop.
 type Bus interface {
-	// Go runs f beside the loop, and what f returns on the loop unless it is nil. The
+	// Go runs f beside the loop, then the function that f returns, unless nil, on the loop. The
 	// context of f ends with the supervisor.
 	Go(what string, f func(ctx context.Context) (then func()))
-	// After runs f on the loop once d has passed. A timer of the same name is replaced;
-	// d <= 0 only stops it.
+	// After runs f on the loop once d has passed. It replaces a timer of the same name; d <= 0 only
+	// stops that timer.
 	After(name string, d time.Duration, f func())
-	// Armed reports whether the timer of a name has yet to fire.
+	// Armed reports whether the named timer is pending.
 	Armed(name string) bool
-	// Send runs f on the loop, from any goroutine. False: the loop has ended.
+	// Send runs f on the loop, from any goroutine. It returns false if the loop has ended.
 	Send(what string, f func()) bool
-	// Members are those that the supervisor keeps.
+	// Members returns the members that the supervisor manages.
 	Members() []Member
-	// Look returns the one of a session key.
+	// Look returns the member with a session key.
 	Look(session string) (Member, bool)
-	// Find returns one by its name, its former name, its id or its session key.
+	// Find returns the member with a name, former name, id or session key.
 	Find(name string) (Member, bool)
 }
 
 // Member is a member as services see it.
 type Member struct {
 	ledger.Member
-	Busy    bool // it is being started or stopped
+	Busy    bool // being started or stopped
 	Paused  bool
-	Channel bool              // mail gets in, and states come out, by a channel
-	Screen  backends.Attached // its generation; nil: none lives, and no dead pane is left
+	Channel bool              // a channel delivers mail and reports states
+	Screen  backends.Attached // terminal of its generation; nil if none is alive and no dead pane is left
 }
 
-// Team is what every service works on.
+// Team is what every service works with.
 type Team struct {
 	Layout team.Layout
 	Ledger *ledger.Ledger
 	Log    *slog.Logger
 }
 
-// Mailer posts and mails from the supervisor's process.
+// Mailer returns a Mailer for the supervisor's process.
 func (t Team) Mailer() mail.Mailer { return mail.Mailer{Layout: t.Layout, Ledger: t.Ledger} }
 
-// Notice is a notice of a frame. Ours hold plain strings, which can be encoded; nil: one could
-// not, and the change that it is about is written all the same.
+// Notice encodes a frame as a notice. Frames hold plain strings, which can always be encoded; if
+// one cannot, Notice returns nil and the change that it reports is written anyway.
 func (t Team) Notice(f inbox.Frame, key, summary string) *ledger.Notice {
 	text, err := inbox.Encode(f)
 	if err != nil {
@@ -88,7 +89,7 @@ func (t Team) Notice(f inbox.Frame, key, summary string) *ledger.Notice {
 	return &ledger.Notice{Kind: f.Kind(), Text: text, IdemKey: key, Summary: inbox.Summary("", summary)}
 }
 
-// Quiet is a service that takes no events. It is embedded.
+// Quiet is embedded in services that handle no events.
 type Quiet struct{ Bus Bus }
 
 // Start keeps the bus.
@@ -106,13 +107,13 @@ func (*Quiet) Event(ledger.Event) {}
 // Looked does nothing.
 func (*Quiet) Looked(bool) {}
 
-// Busy is false.
+// Busy returns false.
 func (*Quiet) Busy() bool { return false }
 
 // Close does nothing.
 func (*Quiet) Close() {}
 
-// Writing bounds a write that is completed although the supervisor leaves.
+// Writing returns the context of a write that is completed even if the supervisor exits.
 func Writing(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 }

@@ -1,4 +1,4 @@
-// Package looptest has a loop for tests of services: nothing happens but in its methods.
+// Package looptest has a loop for tests of services, which runs only inside its methods.
 package looptest
 
 import (
@@ -15,19 +15,19 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Bus is a loop that the test runs: nothing happens but in its methods.
+// Bus is a loop that the test drives: it runs only inside its methods.
 type Bus struct {
 	*testing.T
 	List    []loop.Member
 	Timers  map[string]func()
-	Periods map[string]time.Duration // as they were asked for
+	Periods map[string]time.Duration // as passed to After
 
 	ctx   context.Context
 	queue chan func() // functions for the loop
 	work  sync.WaitGroup
 }
 
-// NewBus returns a loop with members. At the end of the test it waits for what runs beside it.
+// NewBus returns a loop with members. At the end of the test it waits for the work beside it.
 func NewBus(t *testing.T, members ...ledger.Member) *Bus {
 	ctx, cancel := context.WithCancel(context.Background())
 	b := &Bus{T: t, ctx: ctx, queue: make(chan func(), 1000), Timers: map[string]func(){}, Periods: map[string]time.Duration{}}
@@ -41,7 +41,7 @@ func NewBus(t *testing.T, members ...ledger.Member) *Bus {
 	return b
 }
 
-// Go runs f; what it returns waits for Next or Until.
+// Go runs f; the returned function is queued for Next or Until.
 func (b *Bus) Go(_ string, f func(context.Context) func()) {
 	b.work.Go(func() {
 		if then := f(b.ctx); then != nil {
@@ -67,13 +67,13 @@ func (b *Bus) Send(_ string, f func()) bool {
 	return true
 }
 
-// Waiting returns how many functions wait for the loop.
+// Waiting returns the number of functions queued for the loop.
 func (b *Bus) Waiting() int { return len(b.queue) }
 
-// Members is a copy of List.
+// Members returns a copy of List.
 func (b *Bus) Members() []loop.Member { return slices.Clone(b.List) }
 
-// Look looks for a member of List by its session key.
+// Look finds a member of List by its session key.
 func (b *Bus) Look(session string) (loop.Member, bool) {
 	for _, m := range b.List {
 		if m.SessionKey == session {
@@ -83,7 +83,7 @@ func (b *Bus) Look(session string) (loop.Member, bool) {
 	return loop.Member{}, false
 }
 
-// Find looks for a member of List by its name or session key.
+// Find finds a member of List by its name or session key.
 func (b *Bus) Find(name string) (loop.Member, bool) {
 	for _, m := range b.List {
 		if m.Name == name || m.SessionKey == name {
@@ -93,7 +93,7 @@ func (b *Bus) Find(name string) (loop.Member, bool) {
 	return loop.Member{}, false
 }
 
-// Fire runs a timer that has to be armed.
+// Fire runs an armed timer.
 func (b *Bus) Fire(name string) {
 	b.Helper()
 	f := b.Timers[name]
@@ -136,7 +136,7 @@ func (b *Bus) Until(what string, cond func() bool) {
 	}
 }
 
-// NewTeam is a team with a ledger of its own, and members that run.
+// NewTeam returns a team with a ledger of its own and running members.
 func NewTeam(t *testing.T, names ...string) (loop.Team, []ledger.Member) {
 	t.Helper()
 	l := team.Home{Dir: t.TempDir()}.Team("t")
@@ -171,7 +171,7 @@ func NewTeam(t *testing.T, names ...string) (loop.Team, []ledger.Member) {
 	return loop.Team{Layout: l, Ledger: led, Log: slog.New(slog.DiscardHandler)}, members
 }
 
-// StartService starts a service on a bus; the test's end closes it.
+// StartService starts a service on a bus, and closes it at the end of the test.
 func (b *Bus) StartService(s loop.Service) {
 	b.Helper()
 	if err := s.Start(b.ctx, b); err != nil {

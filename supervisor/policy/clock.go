@@ -13,15 +13,14 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Clock tells the time. Its zero value is the machine's. Wall is for what people
-// and the ledger read; anybody may set it. SinceBoot runs evenly through every
-// supervisor of one boot.
+// Clock returns the time. Its zero value is the machine's. Wall is for people and the ledger and
+// may be set by anyone. SinceBoot advances evenly across all supervisors of one boot.
 type Clock struct {
 	Wall      func() time.Time
 	SinceBoot func() (bootID string, up time.Duration, err error)
 }
 
-// WithDefaults is the machine's clock where nothing else is set.
+// WithDefaults fills unset fields with the machine's clock.
 func (c Clock) WithDefaults() Clock {
 	if c.Wall == nil {
 		c.Wall = time.Now
@@ -41,17 +40,17 @@ func sinceBoot() (string, time.Duration, error) {
 	return id, up, err
 }
 
-// pause is backoff.json in a member's bundle: when a back-off ends by the clock
-// that nobody sets. The ledger has the same by the wall clock, for people; a next
-// supervisor goes by this file, which a moved wall clock neither cuts short nor
-// stretches. Lost, or of another boot, it costs no more than one longest pause.
+// pause is the content of backoff.json in a member's bundle: when a back-off ends, by the clock
+// since boot. The ledger has the same by the wall clock, for people; the next supervisor uses this
+// file, so that setting the wall clock neither shortens nor extends the back-off. If the file is
+// lost or of another boot, the back-off takes at most the longest pause.
 type pause struct {
 	Generation string        `json:"generation"`
 	BootID     string        `json:"bootId"`
 	Due        time.Duration `json:"dueSinceBootNs"`
 }
 
-// WritePause records the end of a back-off of a generation in its bundle.
+// WritePause records the end of a generation's back-off in its bundle.
 func (c Clock) WritePause(b team.Bundle, generation string, wait time.Duration) error {
 	id, up, err := c.SinceBoot()
 	if err != nil {
@@ -68,7 +67,7 @@ func (c Clock) WritePause(b team.Bundle, generation string, wait time.Duration) 
 	return err
 }
 
-// PauseLeft is what is left of the back-off in a member's row, whose bundle is b.
+// PauseLeft returns the remaining back-off of a member with bundle b.
 func (p Policy) PauseLeft(c Clock, b team.Bundle, m ledger.Member) time.Duration {
 	left := time.UnixMilli(m.NextStart).Sub(c.Wall())
 	if rec, ok := readPause(b); ok && rec.Generation == m.Generation {

@@ -1,5 +1,5 @@
-// Package policy has the numbers of supervising: when a member is started again, how long a
-// stop takes, and by which clock. Judge decides what follows an exit.
+// Package policy has the parameters of supervision: when a member is restarted, how long a stop
+// takes, and by which clock. Judge decides what follows an exit.
 package policy
 
 import (
@@ -11,38 +11,38 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Policy has the numbers of restarting and stopping.
+// Policy has the parameters of restarting and stopping.
 type Policy struct {
 	FirstBackoff time.Duration // 1 s, doubled with every failure
 	MaxBackoff   time.Duration // 60 s
 	Jitter       float64       // 0.5: 0 to 50 % on top; negative: none
-	Healthy      time.Duration // 5 min of running forget the failures
+	Healthy      time.Duration // 5 min of running reset the failures
 	GiveUp       int           // 8 consecutive failures
 	StopWait     time.Duration // 10 s for an answer to a shutdown request
 	Grace        time.Duration // 10 s from SIGTERM to SIGKILL
 	Start        time.Duration // 60 s for a start, worktree included
 	Starts       int           // 8 starts at once
 	Settle       time.Duration // 300 ms without output after the first: settled
-	Silent       time.Duration // 3 s without any output: settled too
+	Silent       time.Duration // 3 s without any output: settled as well
 	ServicePolicy
 }
 
-// ServicePolicy has the numbers of what a supervisor does beside its members.
+// ServicePolicy has the parameters of the services.
 type ServicePolicy struct {
-	Repair     time.Duration // 1 s before the supervisor mails what its poster did not
+	Repair     time.Duration // 1 s before the supervisor mails what its poster has not mailed
 	Log        int64         // 32 MiB of the ledger's write-ahead log before it is emptied
-	LogPause   time.Duration // 1 s from there to the attempt: what reads now has ended then
-	LogRest    time.Duration // 1 min after an attempt that a reader was in the way of
-	Edits      time.Duration // 1 min at most from a change in a worktree to the look at it
-	Offer      time.Duration // 2 s before an idle agent is told of a task that is ready
-	OfferAgain time.Duration // 2 min for it to think about that before another one is told
-	Evidence   time.Duration // 30 s before a channel is asked about what it has handed over
-	Doubt      time.Duration // 10 min before what a channel that cannot be asked has handed over is unknown
-	CopyEvery  time.Duration // 1 h: the ledger has no changes that are older and in no copy
-	CopyRest   time.Duration // 1 min between two copies, however many runs end
+	LogPause   time.Duration // 1 s from there to the attempt, in which present readers end
+	LogRest    time.Duration // 1 min after an attempt that a reader blocked
+	Edits      time.Duration // 1 min: maximum time from a change in a worktree to the look at it
+	Offer      time.Duration // 2 s before an idle agent is offered a ready task
+	OfferAgain time.Duration // 2 min for it to respond before another agent is offered one
+	Evidence   time.Duration // 30 s before a channel is asked about mail that it has delivered
+	Doubt      time.Duration // 10 min before mail delivered by a channel that cannot be asked becomes unknown
+	CopyEvery  time.Duration // 1 h: maximum age of changes in the ledger that are in no copy
+	CopyRest   time.Duration // 1 min: minimum time between two copies
 }
 
-// WithDefaults has the defaults for what is zero.
+// WithDefaults fills zero fields with the defaults.
 func (p Policy) WithDefaults() Policy {
 	def := func(d *time.Duration, v time.Duration) {
 		if *d == 0 {
@@ -85,13 +85,13 @@ func (p Policy) WithDefaults() Policy {
 	return p
 }
 
-// Backoff is the pause before the start that follows the n-th consecutive failure.
+// Backoff returns the pause before the start that follows the n-th consecutive failure.
 func (p Policy) Backoff(n int) time.Duration {
 	d := p.pause(n)
-	return d + time.Duration(rand.Float64()*p.Jitter*float64(d)) // spreading restarts, not a secret
+	return d + time.Duration(rand.Float64()*p.Jitter*float64(d)) // spreads restarts; not a secret
 }
 
-// pause is Backoff without the jitter; longest is the most that it adds up to.
+// pause is Backoff without the jitter; longest is its maximum with the jitter.
 func (p Policy) pause(n int) time.Duration {
 	d := p.FirstBackoff
 	for i := 1; i < n && d < p.MaxBackoff; i++ {
@@ -104,16 +104,17 @@ func (p Policy) longest(n int) time.Duration {
 	return time.Duration(float64(p.pause(n)) * (1 + p.Jitter))
 }
 
-// Verdict is what an exit leads to.
+// Verdict is the consequence of an exit.
 type Verdict struct {
 	Next     team.Observed // Backoff, Failed or Completed
-	Failures int           // consecutive, after this exit
-	Wait     time.Duration // of Backoff
+	Failures int           // consecutive, including this exit
+	Wait     time.Duration // pause of Backoff
 	Reason   string
 }
 
-// Judge decides what follows the exit of a member that is wanted running. It is
-// pure but for the jitter. ran is how long the generation lived; failures counts those before.
+// Judge decides what follows the exit of a member whose desired state is running. It is pure
+// except for the jitter. ran is how long the generation lived; failures counts the earlier
+// consecutive failures.
 func (p Policy) Judge(restart team.RestartPolicy, e backends.Exit, ran time.Duration, failures int) Verdict {
 	switch {
 	case e.Done():

@@ -37,8 +37,8 @@ func TestBackoffGrowsToItsCap(t *testing.T) {
 	}
 }
 
-// What is left of a back-off is by the clock of the boot, which no one sets, and at most one
-// longest pause.
+// The rest of a back-off is measured by the clock since boot, which cannot be set, and is at most
+// one longest pause.
 func TestPauseLeft(t *testing.T) {
 	t.Parallel()
 	p := Policy{FirstBackoff: time.Hour, MaxBackoff: 60 * time.Hour, Jitter: 0.5}.WithDefaults()
@@ -75,7 +75,7 @@ func TestPauseLeft(t *testing.T) {
 	}
 }
 
-// A member that was never started has no bundle: its back-off is kept in the ledger only.
+// A member that was never started has no bundle: only the ledger has its back-off.
 func TestPauseWithoutBundle(t *testing.T) {
 	t.Parallel()
 	c := Clock{}.WithDefaults()

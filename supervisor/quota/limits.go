@@ -11,9 +11,9 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Note opens the breaker of an agent: a member has run into a limit that was first
-// seen at since. It does nothing where that limit was ended already. The limits that
-// hold then are returned; opened says that this one is new, and its event is written.
+// Note opens the breaker of an agent: a member has reached a limit that was first seen at since.
+// It does nothing if that limit was ended already. It returns the limits in force; opened reports
+// that this one is new and that its event was written.
 func Note(ctx context.Context, l *ledger.Ledger, agent, member string, since, until time.Time, evidence []string) (all map[string]team.ProviderLimit, opened bool, err error) {
 	err = ledger.Revise(ctx, l, SettingLimited, func(limits *map[string]team.ProviderLimit) (*ledger.Event, bool, error) {
 		if *limits == nil {
@@ -22,7 +22,7 @@ func Note(ctx context.Context, l *ledger.Ledger, agent, member string, since, un
 		all, opened = *limits, false
 		was, known := all[agent]
 		if known && was.Ended != 0 {
-			if !since.After(time.UnixMilli(was.Ended)) { // its words are of one that was ended
+			if !since.After(time.UnixMilli(was.Ended)) { // it is a limit that was ended
 				return nil, false, nil
 			}
 			known = false
@@ -52,9 +52,8 @@ func Note(ctx context.Context, l *ledger.Ledger, agent, member string, since, un
 	return all, opened, err
 }
 
-// End closes the breaker of an agent, and with the same write has the supervisor go
-// on with what was held. due tells whether this limit is to end; where it is nil each
-// is. CodeNotFound: none holds.
+// End closes the breaker of an agent, and the same write makes the supervisor continue with held
+// work. due selects the limits to end; nil means all. CodeNotFound if no limit is in force.
 func End(ctx context.Context, l *ledger.Ledger, agent string, due func(team.ProviderLimit) bool) error {
 	return ledger.Revise(ctx, l, SettingLimited, func(limits *map[string]team.ProviderLimit) (*ledger.Event, bool, error) {
 		is, ok := (*limits)[agent]
@@ -76,12 +75,12 @@ func limitEvent(what, agent string, l team.ProviderLimit) (*ledger.Event, error)
 	return &ledger.Event{What: what, ID: agent, Data: data}, err
 }
 
-// probeTime is how long one session alone may try whether a limit is over.
+// probeTime is how long one session alone may probe whether a limit is over.
 const probeTime = 2 * time.Minute
 
-// Probe reports whether the caller is the one that tries whether the limit of a key is
-// over: its time has come, and nobody else tries. Others stay blocked for two minutes
-// more. The caller ends the limit when its request is answered.
+// Probe reports whether the caller probes whether the limit of a key is over: the limit's end has
+// come, and no other session is probing. Other sessions stay blocked for two more minutes. The
+// caller ends the limit when its request is answered.
 func Probe(ctx context.Context, l *ledger.Ledger, key string) (mine bool, err error) {
 	err = ledger.Revise(ctx, l, SettingLimited, func(limits *map[string]team.ProviderLimit) (*ledger.Event, bool, error) {
 		is, ok := (*limits)[key]
@@ -96,15 +95,15 @@ func Probe(ctx context.Context, l *ledger.Ledger, key string) (mine bool, err er
 	return mine, err
 }
 
-// told is a bound of a budget that people have been told of.
+// told is a bound of a budget that was reported.
 type told struct {
 	Budget team.Budget `json:"budget"`
 	What   string      `json:"what"` // the event
 }
 
-// Tell tells once that usage has crossed a bound of a budget: what is the event that was
-// written now, "" for none. who is "" for the team. Any process may call it, as often as it
-// likes; a budget that was changed is told of again.
+// Tell reports once that usage has crossed a bound of a budget. It returns the event that it
+// wrote, "" for none. who is "" for the team. Any process may call it at any time; a changed
+// budget is reported again.
 func Tell(ctx context.Context, l *ledger.Ledger, who string, b team.Budget, u team.Usage) (what string, err error) {
 	share := b.Share(u)
 	crossed := ""
@@ -133,7 +132,7 @@ func Tell(ctx context.Context, l *ledger.Ledger, who string, b team.Budget, u te
 	return what, err
 }
 
-// TellAll is Tell for the team's budget and a member's.
+// TellAll calls Tell for the team's budget and a member's.
 func (q Quota) TellAll(ctx context.Context, l *ledger.Ledger, row ledger.Member) error {
 	used, _ := q.Used(row.SessionKey)
 	_, err := Tell(ctx, l, row.Name, q.Budgets.Members[row.Name], used)

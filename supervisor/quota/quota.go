@@ -1,6 +1,6 @@
-// Package quota says who may use a model now: the budgets of a team, what its members have used,
-// and the limits of providers that they have run into. All of it is kept in settings of the
-// ledger, which any process reads.
+// Package quota decides who may use a model now: it has the budgets of a team, the usage of its
+// members, and the limits of providers that they have reached. All of it is stored in settings of
+// the ledger, which any process can read.
 package quota
 
 import (
@@ -15,24 +15,23 @@ import (
 const (
 	SettingBudgets = "budgets" // Budgets
 	SettingUsage   = "usage"   // map[session key]Spent
-	// SettingLimited has the last limit of each agent, also that which was ended: its
-	// words may stand on a screen for long, and count no more. Several processes write
-	// it: by NoteLimit and EndLimit only.
+	// SettingLimited has the last limit of each agent, also an ended one: its text may stay on a
+	// screen for long and no longer counts. Several processes write it, only by Note and End.
 	SettingLimited = "limited"      // map[team.LimitKey]ProviderLimit
-	SettingTold    = "budgets-told" // map[member, "" for the team]told: the bounds that people know of
+	SettingTold    = "budgets-told" // map[member, "" for the team]told: the reported bounds
 )
 
-// WarnAt is the share of a budget at which people are told.
+// WarnAt is the share of a budget at which a warning is reported.
 const WarnAt = 0.8
 
-// Spent is what one member has used, by conversation: a CLI counts each from zero.
+// Spent is the usage of one member, by conversation: a CLI counts each from zero.
 type Spent struct {
 	Name          string                `json:"name"`
 	Agent         string                `json:"agent"`
 	Conversations map[string]team.Usage `json:"conversations"`
 }
 
-// Total is the sum.
+// Total returns the sum.
 func (s Spent) Total() (u team.Usage) {
 	for _, c := range s.Conversations {
 		u.Add(c)
@@ -40,16 +39,16 @@ func (s Spent) Total() (u team.Usage) {
 	return u
 }
 
-// Quota is what is set and known of usage.
+// Quota is the state of budgets, usage and limits.
 type Quota struct {
 	Budgets team.Budgets
 	Spent   map[string]Spent              // by session key
-	Turns   map[string]team.Usage         // of members of the built-in kind, by session key: the sum over their turns
-	Limited map[string]team.ProviderLimit // by team.LimitKey: those that hold
-	Over    map[string]team.ProviderLimit // by team.LimitKey: the last one, where it was ended
+	Turns   map[string]team.Usage         // of members of the built-in kind, by session key: the sum of their turns
+	Limited map[string]team.ProviderLimit // by team.LimitKey: those in force
+	Over    map[string]team.ProviderLimit // by team.LimitKey: the last one, if it was ended
 }
 
-// Ended is when the last limit of an agent was ended; zero for never.
+// Ended returns when the last limit of an agent was ended; zero for never.
 func (q Quota) Ended(agent string) time.Time {
 	if l, ok := q.Over[agent]; ok {
 		return time.UnixMilli(l.Ended)
@@ -57,7 +56,7 @@ func (q Quota) Ended(agent string) time.Time {
 	return time.Time{}
 }
 
-// Read reads it from the ledger.
+// Read reads the quota from the ledger.
 func Read(ctx context.Context, l *ledger.Ledger) (q Quota, err error) {
 	var all map[string]team.ProviderLimit
 	for name, v := range map[string]any{SettingBudgets: &q.Budgets, SettingUsage: &q.Spent, SettingLimited: &all} {
@@ -79,7 +78,7 @@ func Read(ctx context.Context, l *ledger.Ledger) (q Quota, err error) {
 	return q, nil
 }
 
-// Used is what a member has used; counted is false where nothing of it is known.
+// Used returns the usage of a member; counted is false if it is unknown.
 func (q Quota) Used(session string) (u team.Usage, counted bool) {
 	s, counted := q.Spent[session]
 	u = s.Total()
@@ -90,7 +89,7 @@ func (q Quota) Used(session string) (u team.Usage, counted bool) {
 	return u, counted
 }
 
-// Team is what all members together have used, those that are gone included.
+// Team returns the usage of all members together, including former ones.
 func (q Quota) Team() (u team.Usage) {
 	for _, s := range q.Spent {
 		u.Add(s.Total())
@@ -101,13 +100,13 @@ func (q Quota) Team() (u team.Usage) {
 	return u
 }
 
-// Blocks says why a member gets no prompts and is not started now: CodeLimit with
-// team.ReasonProviderLimited or team.ReasonBudgetUsedUp. Nil: nothing is in the way.
+// Blocks returns why a member gets no prompts and is not started now: CodeLimit with
+// team.ReasonProviderLimited or team.ReasonBudgetUsedUp. Nil means not blocked.
 func (q Quota) Blocks(row ledger.Member, now time.Time) *team.Error {
 	return q.BlocksAt(row, row.Spec.Agent, now)
 }
 
-// BlocksAt is Blocks for a member that asks at a limit's key; see team.LimitKey.
+// BlocksAt is Blocks for a member that uses a limit's key; see team.LimitKey.
 func (q Quota) BlocksAt(row ledger.Member, key string, now time.Time) *team.Error {
 	if l, ok := q.Limited[key]; ok {
 		until := time.UnixMilli(l.Until)
@@ -135,7 +134,8 @@ func (q Quota) BlocksAt(row ledger.Member, key string, now time.Time) *team.Erro
 	return nil
 }
 
-// Blocked says why a member's model is not asked now, by its session key; nil: it is.
+// Blocked returns why the model of the member with a session key must not be asked now; nil if it
+// may.
 func Blocked(ctx context.Context, l *ledger.Ledger, session string) (why, err error) {
 	m, err := l.MemberBySession(ctx, session)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package rest reports when the output of a member has come to rest: an agent that cannot say
-// that it is ready is taken to be ready then.
+// Package rest reports when the output of a member has come to rest: an agent that cannot report
+// that it is ready counts as ready then.
 package rest
 
 import (
@@ -12,10 +12,9 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Watcher reports each output once it rests. There is one watch for all members, for those
-// whose output has not begun, and none while no output is waited for. Output that has begun is
-// looked at now and then, ever more rarely: one that never rests would wake the process with
-// every line.
+// Watcher reports each output once it rests. One watch serves all members whose output has not
+// begun, and none exists while no output is awaited. Output that has begun is polled at growing
+// intervals, since a watch on output that never rests would wake the process for every line.
 type Watcher struct {
 	quiet time.Duration // how long an output that has begun must rest
 	tell  func(session, generation string)
@@ -25,27 +24,27 @@ type Watcher struct {
 	waiting map[string]*settling // by bundle directory
 }
 
-// settleSeldom is the longest pause between two looks at an output.
+// settleSeldom is the longest pause between two polls of an output.
 const settleSeldom = 10 * time.Second
 
-// settling is one output that is waited for.
+// settling is an awaited output.
 type settling struct {
 	session, generation string
 	timer               *time.Timer
-	unwatch             func()        // nil once it is not watched any more
+	unwatch             func()        // nil once it is not watched
 	begun               bool          // something was written
-	pause               time.Duration // between two looks, once something was
-	seen                os.FileInfo   // of the log, at the last look; nil if it was not there
+	pause               time.Duration // between two polls, once something was written
+	seen                os.FileInfo   // of the log, at the last poll; nil if it was missing
 }
 
-// New returns a Watcher. Output that has begun must rest for quiet; tell is called without a
-// lock, from any goroutine.
+// New returns a Watcher. Output that has begun must rest for quiet; tell is called without a lock,
+// from any goroutine.
 func New(quiet time.Duration, tell func(session, generation string)) *Watcher {
 	return &Watcher{quiet: quiet, tell: tell, waiting: map[string]*settling{}}
 }
 
-// Wait begins to wait for a generation's output to settle. Output that never
-// begins settles after silent.
+// Wait starts waiting for a generation's output to settle. Output that never begins settles after
+// silent.
 func (s *Watcher) Wait(b team.Bundle, session, generation string, silent time.Duration) error {
 	s.Stop(b)
 	dir := string(b)
@@ -64,13 +63,13 @@ func (s *Watcher) Wait(b team.Bundle, session, generation string, silent time.Du
 		w.unwatch, unwatch = unwatch, nil
 	}
 	s.mu.Unlock()
-	if unwatch != nil { // settled, or forgotten, in between
+	if unwatch != nil { // settled or removed in between
 		unwatch()
 	}
 	return nil
 }
 
-// Stop ends the waiting for a member.
+// Stop stops waiting for a member's output.
 func (s *Watcher) Stop(b team.Bundle) {
 	s.mu.Lock()
 	w := s.waiting[string(b)]
@@ -78,7 +77,7 @@ func (s *Watcher) Stop(b team.Bundle) {
 	s.forget(string(b), w)
 }
 
-// Close ends all waiting.
+// Close stops all waiting.
 func (s *Watcher) Close() {
 	s.mu.Lock()
 	var dirs []string
@@ -91,7 +90,7 @@ func (s *Watcher) Close() {
 	}
 }
 
-// heard takes what the hub tells of a bundle.
+// heard handles an event of the hub about a bundle.
 func (s *Watcher) heard(dir string, w *settling, e dirwatch.Event) {
 	if !e.Lost && !e.Poll && filepath.Base(e.Name) != "output.log" {
 		return
@@ -112,14 +111,13 @@ func (s *Watcher) heard(dir string, w *settling, e dirwatch.Event) {
 	w.timer = time.AfterFunc(w.pause, func() { s.look(dir, w) })
 }
 
-// look sees whether the log has rested since the last look, which is at least quiet
-// ago.
+// look checks whether the log was unchanged since the last poll, which was at least quiet ago.
 func (s *Watcher) look(dir string, w *settling) {
 	s.mu.Lock()
 	unwatch := w.unwatch
 	w.unwatch = nil
 	s.mu.Unlock()
-	if unwatch != nil { // it has begun: there is nothing more to hear
+	if unwatch != nil { // it has begun: no more events are needed
 		unwatch()
 	}
 	now := look(dir)
@@ -144,7 +142,7 @@ func look(dir string) os.FileInfo {
 	return fi
 }
 
-// same reports that a log was not written to between two looks.
+// same reports whether a log was unchanged between two polls.
 func same(before, now os.FileInfo) bool {
 	if before == nil || now == nil {
 		return before == nil && now == nil
@@ -158,7 +156,7 @@ func (s *Watcher) settled(dir string, w *settling) {
 	}
 }
 
-// forget ends one waiting; false when it was over already.
+// forget stops one wait; it returns false if the wait was over already.
 func (s *Watcher) forget(dir string, w *settling) bool {
 	s.mu.Lock()
 	if w == nil || s.waiting[dir] != w {
@@ -176,7 +174,7 @@ func (s *Watcher) forget(dir string, w *settling) bool {
 	return true
 }
 
-// Watch calls f for what happens in a directory, by the same watch; see [dirwatch.Hub.Watch].
+// Watch calls f for events in a directory, by the same watch; see [dirwatch.Hub.Watch].
 func (s *Watcher) Watch(dir string, f func(dirwatch.Event)) (unwatch func(), err error) {
 	return s.hub.Watch(dir, f)
 }

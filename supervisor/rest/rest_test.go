@@ -11,8 +11,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// TestLetsChattyOutputBe: output that goes on is not watched line by line, and
-// has settled once it rests.
+// TestLetsChattyOutputBe: continuing output is not watched line by line, and has settled once it
+// rests.
 func TestLetsChattyOutputBe(t *testing.T) {
 	t.Parallel()
 	b := team.Bundle(t.TempDir())
@@ -47,7 +47,7 @@ func TestLetsChattyOutputBe(t *testing.T) {
 			if rest := time.Since(last); rest < s.quiet {
 				t.Fatalf("settled while it goes on, %s after a line", rest)
 			}
-			// We were held up and it did rest: once more.
+			// The test was delayed and the output did rest: try again.
 			if err := s.Wait(b, "m", "g", time.Hour); err != nil {
 				t.Fatal(err)
 			}
@@ -77,8 +77,8 @@ func TestLetsChattyOutputBe(t *testing.T) {
 	}
 }
 
-// TestWithoutWatches: where the kernel has no watch left, output is looked for
-// instead, and none is no evidence.
+// TestWithoutWatches: if the kernel has no watch left, the log is polled instead, and a missing
+// log is no evidence.
 func TestWithoutWatches(t *testing.T) {
 	t.Parallel()
 	b := team.Bundle(t.TempDir())

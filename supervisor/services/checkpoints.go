@@ -14,13 +14,13 @@ import (
 	"github.com/teamctl/teamctl/worktree"
 )
 
-// saveLimit bounds a checkpoint that nothing waits for.
+// saveLimit bounds a checkpoint for which nothing waits.
 const saveLimit = time.Minute
 
-// Slots limits how much runs git beside the loop at a time.
+// Slots limits the concurrent git processes beside the loop.
 type Slots chan struct{}
 
-// NewSlots returns as many as there are processors.
+// NewSlots returns one slot for each processor.
 func NewSlots() Slots { return make(Slots, runtime.NumCPU()) }
 
 func (s Slots) take(ctx context.Context) bool {
@@ -39,7 +39,7 @@ type Checkpoints struct {
 	loop.Quiet
 	team   loop.Team
 	slots  Slots
-	saving map[string]string // under way, by session: why one more is wanted, or ""
+	saving map[string]string // running, by session: why another one was requested, or ""
 }
 
 // NewCheckpoints returns the service.
@@ -48,7 +48,7 @@ func NewCheckpoints(t loop.Team, slots Slots) *Checkpoints {
 }
 
 // Event takes a checkpoint when a member has come to rest: it is idle, or one of its tasks is
-// completed. A plain command says neither; its exit is what there is.
+// completed. A plain command reports neither; for it the exit counts.
 func (c *Checkpoints) Event(e ledger.Event) {
 	name, why := "", ""
 	switch {
@@ -64,8 +64,8 @@ func (c *Checkpoints) Event(e ledger.Event) {
 	}
 }
 
-// Save takes a checkpoint beside everything else. While one of the member is being taken, all
-// further requests are one more after it.
+// Save takes a checkpoint beside the loop. All requests during a running checkpoint of the member
+// result in one more after it.
 func (c *Checkpoints) Save(row ledger.Member, why string) {
 	if !ownTree(row) {
 		return
@@ -93,8 +93,7 @@ func (c *Checkpoints) saved(row ledger.Member) {
 	}
 }
 
-// Now takes a checkpoint within limit, from any goroutine. One that fails is logged, and
-// harms nothing.
+// Now takes a checkpoint within limit, from any goroutine. A failure is only logged.
 func (c *Checkpoints) Now(ctx context.Context, row ledger.Member, why string, limit time.Duration) {
 	if !ownTree(row) {
 		return
@@ -102,7 +101,7 @@ func (c *Checkpoints) Now(ctx context.Context, row ledger.Member, why string, li
 	within, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	if _, err := os.Lstat(row.Worktree); errors.Is(err, fs.ErrNotExist) {
-		return // deleted under the agent; the branch has its commits
+		return // the worktree was deleted; the branch has its commits
 	}
 	repo, _, err := worktree.OpenWorktree(within, row.Worktree)
 	if err == nil {
@@ -113,5 +112,5 @@ func (c *Checkpoints) Now(ctx context.Context, row ledger.Member, why string, li
 	}
 }
 
-// ownTree reports whether a member has a worktree that nobody else works in.
+// ownTree reports whether a member has a worktree that no other member uses.
 func ownTree(row ledger.Member) bool { return row.Worktree != "" && row.Spec.WorktreeMode == "own" }

@@ -9,36 +9,36 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// CopiesKept is how many copies of a ledger there are.
+// CopiesKept is the number of copies of a ledger that are kept.
 const CopiesKept = 3
 
-// Copies makes copies of the ledger when a run has ended, and at least once in a period while
-// it changes. Nothing is armed while nothing changes.
+// Copies copies the ledger when a run has ended, and at least once in a period while the ledger
+// changes. No timer is armed while nothing changes.
 type Copies struct {
 	loop.Quiet
 	team        loop.Team
 	every, rest time.Duration
 
-	last    time.Time // the newest; zero: not looked at yet, or none
+	last    time.Time // time of the newest copy; zero: unknown, or none
 	known   bool      // last was looked up
 	running bool
-	changed bool // since the newest was begun
+	changed bool // since the newest copy was begun
 }
 
-// NewCopies returns the service: no change stays in no copy for longer than every, and two
-// copies are rest apart.
+// NewCopies returns the service: each change is in a copy after at most every, and two copies are
+// at least rest apart.
 func NewCopies(t loop.Team, every, rest time.Duration) *Copies {
 	return &Copies{team: t, every: every, rest: rest}
 }
 
-// Event takes the end of a run for a good moment.
+// Event makes a copy due at the end of a run.
 func (c *Copies) Event(e ledger.Event) {
 	if e.What == team.EventRunClosed {
 		c.at(c.rest)
 	}
 }
 
-// Looked arms the copy that is due after a change.
+// Looked arms the timer of the copy that is due after a change.
 func (c *Copies) Looked(bool) { c.later() }
 
 func (c *Copies) later() {
@@ -48,8 +48,8 @@ func (c *Copies) later() {
 	}
 }
 
-// at arms the next copy for when the newest is so old. A new team waits, too: it has nothing
-// yet that would be missed.
+// at arms the next copy for when the newest one reaches an age. A new team also waits: it has
+// nothing yet that would be missed.
 func (c *Copies) at(age time.Duration) {
 	if !c.known {
 		c.known = true
@@ -58,7 +58,7 @@ func (c *Copies) at(age time.Duration) {
 		}
 	}
 	if c.running {
-		return // its end looks again
+		return // its end calls at again
 	}
 	since := c.every - c.rest // without a copy: after the rest
 	if !c.last.IsZero() {
@@ -80,8 +80,8 @@ func (c *Copies) copy() {
 	})
 }
 
-// copied is called after a copy. After a failure the next change tries again, not before the
-// usual time has passed.
+// copied is called after a copy. After a failure the next change tries again, after the usual
+// time.
 func (c *Copies) copied() {
 	c.running, c.last = false, time.Now()
 	if c.changed {
@@ -89,10 +89,10 @@ func (c *Copies) copied() {
 	}
 }
 
-// Busy reports that a copy is being made.
+// Busy reports whether a copy is being made.
 func (c *Copies) Busy() bool { return c.running }
 
-// Last begins the copy that a supervisor makes before it leaves; false: none is due.
+// Last starts the copy that a supervisor makes before it exits; false if none is due.
 func (c *Copies) Last() bool {
 	if !c.changed || !c.last.IsZero() && time.Since(c.last) < c.rest {
 		return false

@@ -1,6 +1,6 @@
-// Package services has the concerns of a supervisor that change no member: each looks at the
-// ledger and at the roster, and does something beside them. The supervisor's core starts them,
-// passes every event of the ledger on, and ends them with its loop.
+// Package services has the concerns of a supervisor that change no member: each reads the ledger
+// and the roster, and works beside them. The supervisor's core starts the services, passes every
+// event of the ledger to them, and closes them with its loop.
 //
-// What a service is, and which goroutine runs it, package loop says.
+// Package loop defines a service and the goroutine that runs it.
 package services

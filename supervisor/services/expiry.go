@@ -11,8 +11,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Expire ends an approval that nobody answered by its deadline and tells the
-// asker in the lead's name. One that has time left, or was answered, is left alone.
+// Expire ends an approval request that was not answered by its deadline, and notifies the
+// requester in the lead's name. It leaves a request alone that has time left or was answered.
 func Expire(ctx context.Context, m mail.Mailer, a ledger.Approval) error {
 	if a.State != ledger.ApprovalPending || a.Deadline == 0 || a.Deadline > time.Now().UnixMilli() {
 		return nil
@@ -38,7 +38,7 @@ func Expire(ctx context.Context, m mail.Mailer, a ledger.Approval) error {
 	out, err := m.Ledger.Answer(ctx, ledger.AnswerIn{ID: a.ID, Expired: true, Feedback: why, By: "supervisor", Message: n})
 	switch team.ReasonOf(err) {
 	case team.ReasonAlreadyResolved, team.ReasonNotYet:
-		return nil // somebody was faster
+		return nil // answered meanwhile
 	}
 	if err == nil && out.Message != nil {
 		m.Deliver(ctx, out.Deliveries)
@@ -46,7 +46,7 @@ func Expire(ctx context.Context, m mail.Mailer, a ledger.Approval) error {
 	return err
 }
 
-// Expiry ends the approvals that nobody answered by their deadline.
+// Expiry ends the approval requests that were not answered by their deadline.
 type Expiry struct {
 	loop.Quiet
 	team loop.Team
@@ -55,17 +55,17 @@ type Expiry struct {
 // NewExpiry returns the service.
 func NewExpiry(t loop.Team) *Expiry { return &Expiry{team: t} }
 
-// Ready looks at what is pending.
+// Ready checks the pending requests.
 func (x *Expiry) Ready() { x.look() }
 
-// Event looks at a new approval.
+// Event checks a new request.
 func (x *Expiry) Event(e ledger.Event) {
 	if e.What == team.EventApprovalAsked {
 		x.Bus.After("approvals", time.Millisecond, x.look)
 	}
 }
 
-// look ends what is over, and comes again at the next deadline.
+// look ends expired requests, and arms a timer for the next deadline.
 func (x *Expiry) look() {
 	x.Bus.Go("expire approvals", func(ctx context.Context) func() {
 		pending, err := x.team.Ledger.Approvals(ctx, ledger.ApprovalFilter{State: ledger.ApprovalPending})
@@ -90,7 +90,7 @@ func (x *Expiry) look() {
 			}
 		}
 		return func() {
-			if !x.Bus.Armed("approvals") { // else one was asked for meanwhile: that look comes first
+			if !x.Bus.Armed("approvals") { // otherwise a request came meanwhile: that look comes first
 				x.Bus.After("approvals", next, x.look)
 			}
 		}

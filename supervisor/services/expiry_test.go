@@ -9,7 +9,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// An approval that nobody answers ends at its deadline, and the asker hears of it.
+// An unanswered approval request ends at its deadline, and the requester is notified.
 func TestExpiry(t *testing.T) {
 	t.Parallel()
 	tm, members := looptest.NewTeam(t, "ann")
@@ -51,7 +51,7 @@ func TestExpiry(t *testing.T) {
 }
 
 // A program that has joined and does not answer a shutdown request by its deadline leaves the
-// roster; until then the supervisor stays.
+// roster; the supervisor stays until then.
 func TestJoined(t *testing.T) {
 	t.Parallel()
 	tm, _ := looptest.NewTeam(t)

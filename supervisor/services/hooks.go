@@ -13,21 +13,21 @@ import (
 )
 
 const (
-	// MaxAsking is how many hooks are asked at once.
+	// MaxAsking is the maximum number of hooks running at once.
 	MaxAsking = 4
-	// MaxIdleBlocks is how often in a row a hook may keep an agent from being idle:
-	// one that always says the same would never let it rest.
+	// MaxIdleBlocks is how often in a row a hook may keep an agent from being idle: a hook that
+	// always blocks would never let it rest.
 	MaxIdleBlocks = 8
 )
 
-// Hooks asks people's own hooks about what happens to members, and sends the feedback of a
-// block to the member.
+// Hooks runs the user's own hooks on events of members, and sends the feedback of a block to the
+// member.
 type Hooks struct {
 	loop.Quiet
 	team   loop.Team
 	env    []string
-	asking chan struct{}  // limits hooks asked at once
-	blocks map[string]int // times in a row that a hook has kept a member from being idle, by session
+	asking chan struct{}  // limits concurrent hooks
+	blocks map[string]int // consecutive blocks of a member's idleness, by session
 }
 
 // NewHooks returns the service; env is the environment of hooks.
@@ -35,7 +35,7 @@ func NewHooks(t loop.Team, env []string) *Hooks {
 	return &Hooks{team: t, env: env, asking: make(chan struct{}, MaxAsking), blocks: map[string]int{}}
 }
 
-// Event asks about an event, beside the loop.
+// Event runs the hooks of an event, beside the loop.
 func (h *Hooks) Event(e ledger.Event) {
 	in := hooks.Input{}
 	name := e.ID
@@ -50,7 +50,7 @@ func (h *Hooks) Event(e ledger.Event) {
 	case e.What == team.EventMemberState && e.After == string(team.Exited):
 		in.Event = hooks.TeammateExited
 		var d struct{ ExitText, Reason string }
-		_ = json.Unmarshal(e.Data, &d) // an exit without details is one all the same
+		_ = json.Unmarshal(e.Data, &d) // an exit without details still counts
 		in.Exit, in.Reason = d.ExitText, d.Reason
 	case acceptedNow(e):
 		in.Event, in.MessageID, name = hooks.MessageAccepted, e.ID, e.Who
@@ -84,7 +84,7 @@ func (h *Hooks) Event(e ledger.Event) {
 	})
 }
 
-// asked takes what the hooks said of a member's idleness.
+// asked handles the hooks' verdict on a member's idleness.
 func (h *Hooks) asked(session string, blocked bool) {
 	if _, ok := h.Bus.Find(session); ok && blocked {
 		h.blocks[session]++
@@ -93,7 +93,7 @@ func (h *Hooks) asked(session string, blocked bool) {
 	}
 }
 
-// acceptedNow reports an event of a message that its agent has taken just now.
+// acceptedNow reports whether the event is the acceptance of a message by its agent.
 func acceptedNow(e ledger.Event) bool {
 	has := func(s string) bool {
 		return s == string(team.Accepted) || s == string(team.Read) || s == string(team.Answered)
@@ -101,7 +101,7 @@ func acceptedNow(e ledger.Event) bool {
 	return e.What == team.MessageEvents+e.After && has(e.After) && !has(e.Before)
 }
 
-// ask asks, and sends the feedback of a block to whom it is for.
+// ask runs the hooks, and sends the feedback of a block to its recipient.
 func (h *Hooks) ask(ctx context.Context, in hooks.Input, row ledger.Member, blocks int) (blocked bool, err error) {
 	asker := hooks.Asker{Layout: h.team.Layout, Ledger: h.team.Ledger, Env: h.env}
 	if has, err := asker.Has(ctx, in.Event); err != nil || !has {
@@ -114,7 +114,7 @@ func (h *Hooks) ask(ctx context.Context, in hooks.Input, row ledger.Member, bloc
 		}
 		in.MessageKind, in.MessageFrom, in.MessageText = string(msg.Kind), msg.From, msg.Text
 		if msg.Summary == feedbackSummary(in.Event) {
-			return false, nil // what a hook said is not asked about again
+			return false, nil // feedback of a hook does not run hooks again
 		}
 	}
 	v, err := asker.Ask(ctx, in)
@@ -125,14 +125,14 @@ func (h *Hooks) ask(ctx context.Context, in hooks.Input, row ledger.Member, bloc
 		return true, h.failed(ctx, in, fmt.Sprintf("it has blocked %d times in a row: the agent is left idle", blocks))
 	}
 	post := ledger.NewMessage{Kind: team.KindMessage, From: team.LeadName, To: row.Name, Text: v.Feedback, Summary: feedbackSummary(in.Event)}
-	if in.Event == hooks.TeammateExited { // it reads nothing any more
+	if in.Event == hooks.TeammateExited { // it reads no more mail
 		post.Kind, post.From, post.To = team.KindError, row.Name, team.LeadName
 	}
 	_, _, err = h.team.Mailer().Post(ctx, post)
 	return true, err
 }
 
-// feedbackSummary marks a message as what a hook said.
+// feedbackSummary marks a message as the feedback of a hook.
 func feedbackSummary(k hooks.Kind) string {
 	return inbox.Summary("", "feedback of the hook "+string(k))
 }

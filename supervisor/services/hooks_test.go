@@ -10,8 +10,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// A hook that blocks an idle member has its feedback mailed to it, MaxIdleBlocks times in a
-// row; a task that the member claims begins anew.
+// The feedback of a hook that blocks an idle member is mailed to it, MaxIdleBlocks times in a row;
+// a claim by the member resets the count.
 func TestHooks(t *testing.T) {
 	t.Parallel()
 	tm, members := looptest.NewTeam(t, "ann")

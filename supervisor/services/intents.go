@@ -14,37 +14,37 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Intents does what approvals let happen. Whoever asks, and however often, it happens once: what
-// came of it is noted in the ledger.
+// Intents carries out approved actions. Each happens once, whoever requests it and however often:
+// its outcome is recorded in the ledger.
 type Intents struct {
 	loop.Quiet
 	team  loop.Team
 	again time.Duration
 	do    func(ctx context.Context, approval int64, what json.RawMessage) (names []string, err error)
-	// under way, by approval: who waits for the outcome
+	// running, by approval: who waits for the outcome
 	carrying map[int64][]func(ledger.Outcome, error)
 }
 
-// NewIntents returns the service. do carries out what was approved and finds what it has done
-// before; it is called again after the pause again where the outcome could not be noted.
+// NewIntents returns the service. do carries out an approved action and recognises one that it has
+// done before; it is called again after the pause again if the outcome could not be recorded.
 func NewIntents(t loop.Team, again time.Duration, do func(ctx context.Context, approval int64, what json.RawMessage) (names []string, err error)) *Intents {
 	return &Intents{team: t, again: again, do: do, carrying: map[int64][]func(ledger.Outcome, error){}}
 }
 
-// Ready takes up what was approved and is not done.
+// Ready resumes approved actions that are not done.
 func (i *Intents) Ready() { i.look() }
 
-// Event takes up what is approved.
+// Event starts an approved action.
 func (i *Intents) Event(e ledger.Event) {
 	if e.What == team.ApprovalEvents+string(ledger.ApprovalApproved) {
 		i.Bus.After("intents", time.Millisecond, i.look)
 	}
 }
 
-// Busy reports that an intent is being carried out.
+// Busy reports whether an action is being carried out.
 func (i *Intents) Busy() bool { return len(i.carrying) > 0 }
 
-// CarryOut does what an approval lets happen, if that was not done before. An approval without
+// CarryOut carries out the action of an approval, unless that was done before. An approval without
 // an intent is CodeNotFound. reply may be nil.
 func (i *Intents) CarryOut(approval int64, reply func(ledger.Outcome, error)) {
 	waiting, under := i.carrying[approval]
@@ -61,7 +61,7 @@ func (i *Intents) CarryOut(approval int64, reply func(ledger.Outcome, error)) {
 	})
 }
 
-// carried is called after an attempt. One that could not be noted is made again.
+// carried is called after an attempt. An attempt whose outcome could not be recorded is repeated.
 func (i *Intents) carried(approval int64, out ledger.Outcome, err error) {
 	waiting := i.carrying[approval]
 	delete(i.carrying, approval)
@@ -74,8 +74,7 @@ func (i *Intents) carried(approval int64, out ledger.Outcome, err error) {
 	}
 }
 
-// look takes up what was approved and is not done: by a process that was killed meanwhile, or
-// a moment ago.
+// look resumes approved actions that are not done: left by a killed process, or approved just now.
 func (i *Intents) look() {
 	i.Bus.Go("read intents", func(ctx context.Context) func() {
 		open, err := i.team.Ledger.Intents(ctx)
@@ -91,8 +90,8 @@ func (i *Intents) look() {
 	})
 }
 
-// carry does one intent and notes what came of it, outside the loop. What our own end
-// cuts short stays open.
+// carry carries out one intent and records its outcome, outside the loop. An action cut short by
+// the end of the supervisor stays open.
 func (i *Intents) carry(ctx context.Context, approval int64) (ledger.Outcome, error) {
 	intent, err := i.team.Ledger.Intent(ctx, approval)
 	if err != nil {

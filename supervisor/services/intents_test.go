@@ -13,8 +13,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// What was approved is done once, whoever asks; what could not be done or noted is reported,
-// and done again.
+// An approved action happens once, whoever requests it; an action that failed or could not be
+// recorded is reported, and repeated.
 func TestIntents(t *testing.T) {
 	t.Parallel()
 	tm, members := looptest.NewTeam(t, "ann")

@@ -15,9 +15,9 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// A program that has joined has no process of ours: it is asked to leave by mail, and one
-// that does not answer by the deadline is taken off the roster. The deadline is part of
-// the request, so it holds for whoever reads it: the command that waits for the answer, or
+// A program that has joined has no process started by teamctl: it is asked by mail to leave, and
+// is removed from the roster if it does not answer by the deadline. The deadline is part of the
+// request, so it applies to whatever reads the request: the command that waits for the answer, or
 // a supervisor, also a later one.
 
 // joinedDeadline is the payload of a shutdown request to a program that has joined.
@@ -25,7 +25,7 @@ type joinedDeadline struct {
 	Deadline int64 `json:"deadline"` // Unix milliseconds
 }
 
-// JoinedRequest is the message that asks a program that has joined to leave by a deadline.
+// JoinedRequest returns the message that asks a program that has joined to leave by a deadline.
 func JoinedRequest(from string, m ledger.Member, reason string, deadline time.Time) (ledger.NewMessage, error) {
 	msg, err := ShutdownRequest(from, m.Name, reason, "")
 	if err != nil {
@@ -36,8 +36,8 @@ func JoinedRequest(from string, m ledger.Member, reason string, deadline time.Ti
 	return msg, err
 }
 
-// JoinedAnswer is what a program that has joined says to a shutdown request: approved,
-// rejected with a reason, or "" for nothing yet.
+// JoinedAnswer returns the answer of a program that has joined to a shutdown request: approved,
+// rejected with a reason, or "" for none yet.
 func JoinedAnswer(ctx context.Context, led *ledger.Ledger, of ledger.Member, request string) (outcome, reason string, err error) {
 	answers, err := led.Messages(ctx, ledger.MessageFilter{RequestID: request, From: of.Name})
 	if err != nil {
@@ -60,8 +60,8 @@ func JoinedAnswer(ctx context.Context, led *ledger.Ledger, of ledger.Member, req
 	return "", "", nil
 }
 
-// Leave takes a program that has joined off the roster and notifies the lead; by is who
-// does it, the program itself or another. One that has left meanwhile is no error.
+// Leave removes a program that has joined from the roster and notifies the lead; by is who removes
+// it, the program itself or another member. It is no error if the program has left meanwhile.
 func Leave(ctx context.Context, m mail.Mailer, of ledger.Member, by string) error {
 	f := inbox.TeammateTerminated{
 		Message: fmt.Sprintf("Teammate %q has left the team.", of.Name), AgentID: of.AgentID, Status: inbox.NoticeCompleted,
@@ -84,28 +84,28 @@ func Leave(ctx context.Context, m mail.Mailer, of ledger.Member, by string) erro
 	return publish.Config(ctx, m.Layout, m.Ledger)
 }
 
-// Joined takes off the roster the programs that were asked to leave and have not answered by
+// Joined removes the programs from the roster that were asked to leave and have not answered by
 // the deadline.
 type Joined struct {
 	loop.Quiet
 	team  loop.Team
 	wall  func() time.Time
-	looks int // under way
+	looks int // running
 }
 
 // NewJoined returns the service; wall is the clock of deadlines.
 func NewJoined(t loop.Team, wall func() time.Time) *Joined { return &Joined{team: t, wall: wall} }
 
-// Ready looks at what an earlier supervisor was asked.
+// Ready checks the requests made under an earlier supervisor.
 func (j *Joined) Ready() { j.look() }
 
 // Asked is called when a program may have been asked to leave.
 func (j *Joined) Asked() { j.Bus.After(joinedTimer, time.Millisecond, j.look) }
 
-// Busy reports that a program has yet to answer.
+// Busy reports whether an answer is pending.
 func (j *Joined) Busy() bool { return j.looks > 0 || j.Bus.Armed(joinedTimer) }
 
-// look ends what is over, and comes again at the next deadline.
+// look removes programs whose deadline has passed, and arms a timer for the next one.
 func (j *Joined) look() {
 	j.looks++
 	j.Bus.Go("look at joined programs", func(ctx context.Context) func() {
@@ -115,7 +115,7 @@ func (j *Joined) look() {
 			next = time.Second
 		}
 		return func() {
-			if j.looks--; !j.Bus.Armed(joinedTimer) { // else one was asked for meanwhile
+			if j.looks--; !j.Bus.Armed(joinedTimer) { // otherwise a request came meanwhile
 				j.Bus.After(joinedTimer, next, j.look)
 			}
 		}
@@ -124,8 +124,7 @@ func (j *Joined) look() {
 
 const joinedTimer = "joined"
 
-// expire looks at all requests once; next is how long the next deadline is away, 0
-// for none.
+// expire checks all requests once; next is the time until the next deadline, 0 for none.
 func (j *Joined) expire(ctx context.Context) (next time.Duration, err error) {
 	members, err := j.team.Ledger.Members(ctx, false)
 	if err != nil {
@@ -146,7 +145,7 @@ func (j *Joined) expire(ctx context.Context) (next time.Duration, err error) {
 				continue
 			}
 			if d, err := j.team.Ledger.Delivery(ctx, r.ID, m.Name); err != nil || d.Session != m.SessionKey {
-				continue // of one who had this name before
+				continue // from an earlier member of this name
 			}
 			outcome, _, err := JoinedAnswer(ctx, mailer.Ledger, m, r.RequestID)
 			if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/teamctl/teamctl/supervisor/looptest"
 )
 
-// The log of the ledger is emptied a pause after it has grown; with another process in the way
-// the next attempt comes after a rest.
+// The log of the ledger is emptied a pause after it has grown; if another process blocks that, the
+// next attempt comes after a rest.
 func TestWALWatch(t *testing.T) {
 	t.Parallel()
 	tm, _ := looptest.NewTeam(t)
@@ -45,7 +45,8 @@ func TestWALWatch(t *testing.T) {
 	}
 }
 
-// Copies are made a rest after the end of a run, and a period after a change; none without one.
+// A copy is made a rest after the end of a run, and a period after a change; none without a
+// change.
 func TestCopies(t *testing.T) {
 	t.Parallel()
 	tm, _ := looptest.NewTeam(t)
@@ -76,7 +77,7 @@ func TestCopies(t *testing.T) {
 	if d := b.Periods["copy"]; d < 50*time.Minute {
 		t.Errorf("the next is due in %s", d)
 	}
-	if c.Last() { // the newest is too young
+	if c.Last() { // the newest is too recent
 		t.Error("one more at the end")
 	}
 }

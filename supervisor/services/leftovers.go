@@ -7,8 +7,8 @@ import (
 	"github.com/teamctl/teamctl/supervisor/loop"
 )
 
-// Leftovers ends what the set-up commands and hooks of an earlier supervisor, and the gates of
-// a merge that was killed, have left running.
+// Leftovers ends processes left by the set-up commands and hooks of an earlier supervisor, and by
+// the gates of a merge that was killed.
 type Leftovers struct {
 	loop.Quiet
 	team loop.Team
@@ -17,7 +17,7 @@ type Leftovers struct {
 // NewLeftovers returns the service.
 func NewLeftovers(t loop.Team) *Leftovers { return &Leftovers{team: t} }
 
-// Start ends them, beside the loop.
+// Start ends them beside the loop.
 func (l *Leftovers) Start(_ context.Context, bus loop.Bus) error {
 	bus.Go("end commands that were cut short", func(ctx context.Context) func() {
 		left, err := run.BookOf(l.team.Layout).Sweep(ctx)

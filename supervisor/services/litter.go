@@ -14,10 +14,10 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// litterAge is how old a temporary file is that no living writer works on.
+// litterAge is the age of a temporary file that no running writer uses.
 const litterAge = time.Minute
 
-// Litter removes the temporary files of killed writers, at the start and, what is too young
+// Litter removes the temporary files of killed writers at the start and, for files too recent
 // then, once more later.
 type Litter struct {
 	loop.Quiet
@@ -27,7 +27,7 @@ type Litter struct {
 // NewLitter returns the service.
 func NewLitter(t loop.Team) *Litter { return &Litter{team: t} }
 
-// Ready looks for litter.
+// Ready sweeps now, and once more after litterAge.
 func (l *Litter) Ready() {
 	l.sweep()
 	l.Bus.After("litter", litterAge+time.Second, l.sweep)
@@ -48,8 +48,8 @@ func (l *Litter) sweep() {
 	})
 }
 
-// sweepBundles removes what killed writers left in the members' bundles. Secrets are among it,
-// so it does not wait for the next start of that member.
+// sweepBundles removes the leftovers of killed writers from the members' bundles. They may contain
+// secrets, so this does not wait for the member's next start.
 func sweepBundles(l team.Layout, age time.Duration) (n int, err error) {
 	entries, err := os.ReadDir(l.Members())
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// What a writer left that was killed amid a secret is removed once no living one
-// can be at work on it.
+// The file of a writer that was killed while writing a secret is removed once no running writer
+// can use it.
 func TestLitterOfBundlesIsSwept(t *testing.T) {
 	t.Parallel()
 	l := team.Home{Dir: t.TempDir()}.Team("t")

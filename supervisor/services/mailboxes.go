@@ -10,23 +10,23 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Mailboxes keeps the mailboxes in agreement with the ledger: it mails what its poster has not
-// mailed, restores what a mailbox lacks, prunes what was read, and follows the files that other
+// Mailboxes keeps the mailboxes in agreement with the ledger: it mails messages that their posters
+// have not mailed, restores missing entries, prunes read ones, and follows the files that other
 // programs change.
 type Mailboxes struct {
 	loop.Quiet
 	team   loop.Team
-	repair time.Duration // from a post to the look whether it was mailed
+	repair time.Duration // from a post to the check whether it was mailed
 	lead   func(context.Context) error
 	boot   func() (string, error)
 
 	pruning bool
-	sizes   map[string]int64 // in bytes by name, when they were last pruned
+	sizes   map[string]int64 // in bytes by name, at the last pruning
 }
 
-// NewMailboxes returns the service. What is posted and not mailed after repair is mailed. lead
-// is called when the lead's mailbox has changed, and may be nil. boot names the boot of the
-// machine.
+// NewMailboxes returns the service. A posted message that is not mailed after repair is mailed.
+// lead is called when the lead's mailbox has changed, and may be nil. boot identifies the boot of
+// the machine.
 func NewMailboxes(t loop.Team, repair time.Duration, lead func(context.Context) error, boot func() (string, error)) *Mailboxes {
 	return &Mailboxes{team: t, repair: repair, lead: lead, boot: boot}
 }
@@ -51,7 +51,7 @@ func (m *Mailboxes) Start(ctx context.Context, bus loop.Bus) error {
 	}
 }
 
-// Ready does what an earlier supervisor has left.
+// Ready completes the work left by an earlier supervisor.
 func (m *Mailboxes) Ready() {
 	m.sweep()
 	m.Bus.Go("rebuild mailboxes", func(ctx context.Context) func() {
@@ -68,7 +68,7 @@ func (m *Mailboxes) Ready() {
 	m.prune()
 }
 
-// Event looks after a post whether it was mailed.
+// Event schedules a check after a post whether it was mailed.
 func (m *Mailboxes) Event(e ledger.Event) {
 	if e.What == team.EventMessagePosted && !m.Bus.Armed("repair") {
 		m.Bus.After("repair", m.repair, m.look)
@@ -80,7 +80,7 @@ func (m *Mailboxes) look() {
 	m.prune()
 }
 
-// sweep mails every message that is posted and not mailed.
+// sweep mails all messages that are posted and not mailed.
 func (m *Mailboxes) sweep() {
 	m.Bus.Go("mail posted messages", func(ctx context.Context) func() {
 		n, again, err := m.team.Mailer().Sweep(ctx)

@@ -11,8 +11,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// What its poster has not mailed is mailed after a while, a mailbox that was lost is restored
-// at the start, and the lead's mailbox is followed.
+// A message that its poster has not mailed is mailed after a while, a lost mailbox is restored at
+// the start, and the lead's mailbox is followed.
 func TestMailboxes(t *testing.T) {
 	t.Parallel()
 	tm, _ := looptest.NewTeam(t, "ann")

@@ -14,23 +14,23 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// SettingNotify is the setting with the sinks of a team, a list of sink.Parse texts.
+// SettingNotify is the setting with a team's sinks, a list of sink.Parse texts.
 const SettingNotify = "notify"
 
-// channelPerson is the channel of what is for the person in front of the machine.
+// channelPerson is the channel for notices to the person at the machine.
 const channelPerson = "person"
 
-// maxOutside bounds what waits to be told outside; a flood is not worth telling.
+// maxOutside bounds the queue of notices; more are dropped.
 const maxOutside = 100
 
-// told is a notice with what the gate has to know of it.
+// told is a notice with the facts that the gate needs.
 type told struct {
 	notice  sink.Notice
 	wants   bool
 	channel string
 }
 
-// Notifications reports to the sinks of a team what waits for a person.
+// Notifications reports to a team's sinks what waits for a person.
 type Notifications struct {
 	loop.Quiet
 	team    loop.Team
@@ -42,7 +42,7 @@ type Notifications struct {
 // NewNotifications returns the service.
 func NewNotifications(t loop.Team) *Notifications { return &Notifications{team: t} }
 
-// Start reads what the team is called.
+// Start reads the name of the team.
 func (n *Notifications) Start(ctx context.Context, bus loop.Bus) error {
 	n.Bus = bus
 	row, err := n.team.Ledger.Team(ctx)
@@ -50,18 +50,18 @@ func (n *Notifications) Start(ctx context.Context, bus loop.Bus) error {
 	return err
 }
 
-// Event queues what the outside may be told of an event. What agents say to each other is of
-// the internal channel: it comes here and the gate stops it.
+// Event queues the notice of an event for the sinks. Messages between agents belong to the
+// internal channel: they reach this point, and the gate stops them.
 func (n *Notifications) Event(e ledger.Event) {
 	t, ok := noticeOf(n.key, e)
 	if !ok || !sink.External(t.wants, t.channel) || len(n.queue) >= maxOutside {
-		return // the sinks ask the gate again; here it saves the way
+		return // the sinks ask the gate again; this check saves the work
 	}
 	n.queue = append(n.queue, t)
 	n.send()
 }
 
-// send reports what is queued, one batch at a time.
+// send sends the queue, one batch at a time.
 func (n *Notifications) send() {
 	if n.sending || len(n.queue) == 0 {
 		return
@@ -87,7 +87,7 @@ func (n *Notifications) send() {
 				if _, err := n.team.Ledger.Event(ctx, ledger.Event{What: team.EventNotifyFailed, ID: t.notice.ID, Data: data}); err != nil {
 					n.team.Log.Warn("log a failed notice", "err", err)
 				}
-				break // the rest of the batch would fail the same way
+				break // the rest of the batch would fail in the same way
 			}
 		}
 		return func() {
@@ -97,7 +97,7 @@ func (n *Notifications) send() {
 	})
 }
 
-// noticeOf is what an event is to the outside; false for the many that are nothing.
+// noticeOf returns the notice of an event; false for the many events without one.
 func noticeOf(key string, e ledger.Event) (told, bool) {
 	n := sink.Notice{Team: key, What: e.What, ID: e.ID, At: e.At}
 	switch {
@@ -106,7 +106,7 @@ func noticeOf(key string, e ledger.Event) (told, bool) {
 			Kind ledger.ApprovalKind `json:"kind"`
 			Task string              `json:"task"`
 		}
-		_ = json.Unmarshal(e.Data, &d) // a notice without details is one all the same
+		_ = json.Unmarshal(e.Data, &d) // a notice without details still counts
 		n.Title, n.Text = fmt.Sprintf("teamctl %s: %s waits for you", key, e.Who), fmt.Sprintf("%s %s: teamctl approvals show %s --team %s", d.Kind, e.ID, e.ID, key)
 		return told{n, true, channelPerson}, true
 	case e.What == team.EventMemberState && e.After == string(team.Failed):

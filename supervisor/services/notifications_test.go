@@ -11,8 +11,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// What waits for a person is sent to every sink, one batch at a time; what members say to each
-// other is not, and a sink that fails is an event.
+// What waits for a person is sent to every sink, one batch at a time; messages between members are
+// not sent, and a failing sink is recorded as an event.
 func TestNotifications(t *testing.T) {
 	t.Parallel()
 	tm, _ := looptest.NewTeam(t)

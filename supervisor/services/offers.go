@@ -13,40 +13,39 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Offers tells idle members of tasks that are ready. Agents of other programs do not look at
-// the board by themselves: each is told of one task, and no two of the same one, until the
-// member has had a turn, or has not begun one for a while. The ledger keeps who was told of
-// what, so it is told once, whichever process is killed. Built-in workers take tasks without
-// being told.
+// Offers notifies idle members of ready tasks. Foreign agents do not poll the board, so each is
+// offered one task, and no two members the same one, until the member has had a turn or has not
+// begun one for a while. The ledger records the offers, so each is made once, whichever process is
+// killed. Built-in workers claim tasks without offers.
 type Offers struct {
 	loop.Quiet
 	team        loop.Team
 	soon, again time.Duration
 
-	looking bool                // a look for tasks to offer is under way
-	told    map[string]offering // in this idle period, by session
-	idleAt  map[string]int64    // when a member was last seen to become idle, Unix milliseconds, by session
+	looking bool                // a search for tasks is running
+	told    map[string]offering // offers of this idle period, by session
+	idleAt  map[string]int64    // when a member last became idle, Unix milliseconds, by session
 }
 
-// offering is a task that an idle member was told of.
+// offering is a task offered to an idle member.
 type offering struct {
 	task string
 	at   time.Time
 }
 
-// NewOffers returns the service: a task is offered after soon, and another one to the same
-// member after again.
+// NewOffers returns the service: a task is offered after soon, and another one to the same member
+// after again.
 func NewOffers(t loop.Team, soon, again time.Duration) *Offers {
 	return &Offers{team: t, soon: soon, again: again, told: map[string]offering{}, idleAt: map[string]int64{}}
 }
 
-// Ready looks for tasks to offer.
+// Ready searches for tasks to offer.
 func (o *Offers) Ready() { o.later() }
 
-// Forget begins anew with a member of a new generation.
+// Forget resets a member that has a new generation.
 func (o *Offers) Forget(session string) { delete(o.told, session) }
 
-// later looks after a moment: the maker of tasks may assign them next, and workers take
+// later searches after a moment: the creator of tasks may assign them next, and workers claim
 // theirs first.
 func (o *Offers) later() {
 	if !o.Bus.Armed("offers") {
@@ -54,8 +53,8 @@ func (o *Offers) later() {
 	}
 }
 
-// Event takes what may have made a task ready, or a member free for one. A member that has
-// ended a turn has thought about what it was told of.
+// Event handles events that may make a task ready or a member available. A member that has ended a
+// turn has considered its offer.
 func (o *Offers) Event(e ledger.Event) {
 	switch e.What {
 	case team.EventMemberActivity:
@@ -73,7 +72,7 @@ func (o *Offers) Event(e ledger.Event) {
 	o.later()
 }
 
-// Looked forgets those that have left.
+// Looked forgets members that have left.
 func (o *Offers) Looked(roster bool) {
 	if !roster {
 		return
@@ -86,7 +85,7 @@ func (o *Offers) Looked(roster bool) {
 	maps.DeleteFunc(o.idleAt, func(session string, _ int64) bool { return !here[session] })
 }
 
-// takesOffers reports whether a member is to be told of tasks now.
+// takesOffers reports whether a member may get offers now.
 func takesOffers(m loop.Member) bool {
 	switch {
 	case team.KindOf(m.Spec.Agent).Worker || m.Activity != team.Idle || m.Observed != team.Running || m.Paused,
@@ -98,7 +97,7 @@ func takesOffers(m loop.Member) bool {
 	return true
 }
 
-// failedSince is when an error ended the last turn of an idle member; zero if none did.
+// failedSince returns when an error ended the last turn of an idle member; zero if none did.
 func (o *Offers) failedSince(m loop.Member) time.Time {
 	if m.Activity != team.Idle || m.TurnError == "" {
 		return time.Time{}
@@ -106,7 +105,7 @@ func (o *Offers) failedSince(m loop.Member) time.Time {
 	return time.UnixMilli(max(m.ActivityAt, o.idleAt[m.SessionKey]))
 }
 
-// look tells idle members of what is ready.
+// look offers ready tasks to idle members.
 func (o *Offers) look() {
 	if o.looking {
 		o.later()
@@ -119,7 +118,8 @@ func (o *Offers) look() {
 		if was, told := o.told[m.SessionKey]; told && time.Since(was.at) < o.again {
 			in.Taken = append(in.Taken, was.task)
 		} else if takesOffers(m) {
-			// An offer at once would begin the next failing turn, and bury the notice of the first.
+			// An immediate offer would begin the next failing turn, and bury the notice of the first
+			// failure.
 			if left := o.again - time.Since(o.failedSince(m)); left > 0 {
 				wait = min(wait, left)
 				o.Bus.After("offers after a failure", wait, o.later)
@@ -131,7 +131,7 @@ func (o *Offers) look() {
 	if len(rows) == 0 {
 		return
 	}
-	slices.SortFunc(rows, func(a, b ledger.Member) int { // who has waited longest comes first
+	slices.SortFunc(rows, func(a, b ledger.Member) int { // longest idle first
 		return cmp.Or(cmp.Compare(a.ActivityAt, b.ActivityAt), cmp.Compare(a.Name, b.Name))
 	})
 	o.looking = true
@@ -145,8 +145,8 @@ func (o *Offers) look() {
 	})
 }
 
-// offer tells those that nothing is on its way to and nothing is in the way of. next is
-// when a task is due that waits for its time, in Unix milliseconds.
+// offer makes offers to members without pending mail or obstacles. next is when the next delayed
+// task is due, in Unix milliseconds.
 func (o *Offers) offer(ctx context.Context, rows []ledger.Member, in ledger.OfferIn) (out []ledger.Offer, next int64, err error) {
 	all := make([]string, len(rows))
 	for i, r := range rows {
@@ -182,14 +182,13 @@ func (o *Offers) offer(ctx context.Context, rows []ledger.Member, in ledger.Offe
 	return out, next, err
 }
 
-// wakes reports whether mail begins a turn of its recipient in a while, or has just
-// been handed over.
+// wakes reports whether mail will soon begin a turn of its recipient, or was just delivered.
 func (o *Offers) wakes(m ledger.Outgoing) bool {
 	return !m.Delivery.State.HandedOver() || m.Delivery.State == team.Injected && time.Since(time.UnixMilli(m.Delivery.At)) < o.again
 }
 
-// offered is called after a look with what was offered, and when the next task is due, in Unix
-// milliseconds.
+// offered is called after a search with the offers made, and with the time when the next task is
+// due, in Unix milliseconds.
 func (o *Offers) offered(out []ledger.Offer, next, began int64) {
 	o.looking = false
 	for _, one := range out {
@@ -198,7 +197,7 @@ func (o *Offers) offered(out []ledger.Offer, next, began int64) {
 			continue
 		}
 		o.team.Log.Info("told of a ready task", "member", m.Name, "task", one.Task)
-		if o.idleAt[m.SessionKey] <= began { // or it has had its turn already
+		if o.idleAt[m.SessionKey] <= began { // otherwise it has had its turn already
 			o.told[m.SessionKey] = offering{one.Task, time.Now()}
 		}
 	}
@@ -211,7 +210,7 @@ func (o *Offers) offered(out []ledger.Offer, next, began int64) {
 			again = due
 		}
 	}
-	if again > 0 && !o.Bus.Armed("offers") { // a member has not answered, or a task's time has come
+	if again > 0 && !o.Bus.Armed("offers") { // retry when a member has not responded, or a task becomes due
 		o.Bus.After("offers again", again, o.later)
 	}
 }

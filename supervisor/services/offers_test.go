@@ -11,7 +11,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Who is not known to be idle, plans, reads only or is a built-in worker is told nothing.
+// A member gets no offers if it is not known to be idle, is planning, is read-only, or is a
+// built-in worker.
 func TestWhoHearsOfReadyTasks(t *testing.T) {
 	t.Parallel()
 	idle := loop.Member{Member: ledger.Member{Observed: team.Running, Desired: team.WantRunning, Activity: team.Idle, Role: team.RoleExecutor,
@@ -41,8 +42,8 @@ func TestWhoHearsOfReadyTasks(t *testing.T) {
 	}
 }
 
-// A ready task is offered to one idle member, and to another one only when the first has not
-// begun a turn for a while; a member that has ended a turn may be told of another.
+// A ready task is offered to one idle member, and to another one only if the first has not begun a
+// turn for a while; a member that has ended a turn may get another offer.
 func TestOffers(t *testing.T) {
 	t.Parallel()
 	tm, members := looptest.NewTeam(t, "ann", "bob")
@@ -78,11 +79,11 @@ func TestOffers(t *testing.T) {
 			t.Fatalf("ann was told %d times, bob %d; want %d and %d", told("ann"), told("bob"), ann, bob)
 		}
 	}
-	look(1, 0) // ann has waited longest
+	look(1, 0) // ann has been idle longest
 	if task := o.told[members[0].SessionKey].task; task != "1" || b.Periods["offers again"] != time.Hour {
 		t.Errorf("told of %q, again in %s", task, b.Periods["offers again"])
 	}
-	look(1, 0) // it is taken for an hour
+	look(1, 0) // it is claimed for an hour
 	was := o.told[members[0].SessionKey]
 	was.at = was.at.Add(-2 * time.Hour)
 	o.told[members[0].SessionKey] = was

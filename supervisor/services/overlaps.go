@@ -16,21 +16,20 @@ import (
 
 const (
 	editDirs  = 4096            // directories watched in one worktree
-	editPause = time.Second     // least time from a change to the look at it
-	editShare = 100             // pause after a look, as a multiple of what looks take; at most Overlaps.most
-	editLimit = 2 * time.Minute // for one look
+	editPause = time.Second     // minimum time from a change to the look at it
+	editShare = 100             // pause after a look, as a multiple of its duration; at most Overlaps.most
+	editLimit = 2 * time.Minute // bound of one look
 )
 
-// Overlaps warns members that edit the same files while they edit, not only when they come to
-// rest, which a plain command never does. The directories of all worktrees are watched, each
-// until it has reported once; the change is looked at a moment later, and then the directory
-// is watched again. A team at rest costs nothing, one that writes without end a hundredth of a
-// core.
+// Overlaps warns members that edit the same files while they edit, not only when they go idle,
+// which a plain command never does. It watches the directories of all worktrees, each until the
+// first event; a moment later it looks at the change, and then watches the directory again. An
+// idle team costs nothing, one that writes continuously a hundredth of a core.
 type Overlaps struct {
 	loop.Quiet
 	team  loop.Team
 	slots Slots
-	most  time.Duration // from a change to the look at it
+	most  time.Duration // maximum time from a change to the look at it
 
 	edits map[string]*editing // by session
 	trees *treewatch.Watch    // nil before it is needed
@@ -42,17 +41,17 @@ func NewOverlaps(t loop.Team, slots Slots, most time.Duration) *Overlaps {
 	return &Overlaps{team: t, slots: slots, most: most, edits: map[string]*editing{}}
 }
 
-// editing is one worktree that is watched.
+// editing is a watched worktree.
 type editing struct {
 	row     ledger.Member
 	dirs    []string      // nil before the first look
-	looking bool          // a look is under way
+	looking bool          // a look is running
 	again   bool          // something changed meanwhile
-	took    time.Duration // the last look
-	told    string        // the last error that was logged
+	took    time.Duration // duration of the last look
+	told    string        // the last logged error
 }
 
-// Ready watches the worktrees of the members that run.
+// Ready starts watching the worktrees of running members.
 func (o *Overlaps) Ready() { o.watch() }
 
 // Looked follows the roster.
@@ -62,15 +61,15 @@ func (o *Overlaps) Looked(roster bool) {
 	}
 }
 
-// Close ends the watch.
+// Close stops the watch.
 func (o *Overlaps) Close() {
 	if o.trees != nil {
 		o.trees.Close()
 	}
 }
 
-// watch watches the worktrees of the members that run, once there is another worktree to
-// overlap with, and forgets those of members that do not.
+// watch watches the worktrees of running members once there are two or more, and drops those of
+// other members.
 func (o *Overlaps) watch() {
 	own := map[string]loop.Member{}
 	for _, m := range o.Bus.Members() {
@@ -98,7 +97,7 @@ func (o *Overlaps) watch() {
 	}
 }
 
-// open opens the watch. Without one, changes are looked at when a member comes to rest.
+// open opens the watch. If that fails, changes are looked at when a member goes idle.
 func (o *Overlaps) open() bool {
 	w, err := treewatch.New(func(session string) { o.Bus.Send("edited", func() { o.edited(session) }) })
 	if err != nil {
@@ -109,7 +108,7 @@ func (o *Overlaps) open() bool {
 		return false
 	}
 	o.trees = w
-	o.Bus.Go("watch worktrees", func(context.Context) func() { // its goroutine ends with us
+	o.Bus.Go("watch worktrees", func(context.Context) func() { // its goroutine ends with the loop
 		<-w.Done()
 		return nil
 	})
@@ -122,7 +121,7 @@ func (o *Overlaps) drop(session string) {
 	o.trees.Drop(session)
 }
 
-// edited is called when something has changed in a worktree.
+// edited is called when something in a worktree has changed.
 func (o *Overlaps) edited(session string) {
 	ed := o.edits[session]
 	switch {
@@ -138,7 +137,7 @@ func (o *Overlaps) later(session string, d time.Duration) {
 	o.Bus.After("edits:"+session, min(o.most, d), func() { o.look(session) })
 }
 
-// look looks at what a member has changed.
+// look examines what a member has changed.
 func (o *Overlaps) look(session string) {
 	ed := o.edits[session]
 	if ed == nil || ed.looking {
@@ -161,9 +160,8 @@ func (o *Overlaps) look(session string) {
 	})
 }
 
-// note watches the directories again, and then looks: what changes in between is reported
-// once more. It returns the directories to watch from now on, and whether there are more than
-// are watched yet.
+// note watches the directories again, and then looks: a change in between is reported again. It
+// returns the directories to watch from now on, and whether some of them are not watched yet.
 func (o *Overlaps) note(ctx context.Context, trees *treewatch.Watch, row ledger.Member, dirs []string) ([]string, bool, error) {
 	repo, _, err := worktree.OpenWorktree(ctx, row.Worktree)
 	if err != nil {
@@ -192,7 +190,7 @@ func (o *Overlaps) note(ctx context.Context, trees *treewatch.Watch, row ledger.
 type looked struct {
 	session string
 	dirs    []string
-	more    bool // directories that were not watched yet, where something may be younger than the look
+	more    bool // some directories were not watched yet and may have changed since the look
 	took    time.Duration
 	err     error
 }
@@ -200,7 +198,7 @@ type looked struct {
 func (o *Overlaps) looked(l looked) {
 	ed := o.edits[l.session]
 	if ed == nil {
-		o.trees.Drop(l.session) // armed after the member had left
+		o.trees.Drop(l.session) // re-armed after the member had left
 		return
 	}
 	again := ed.again || l.more

@@ -30,7 +30,7 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-// inTrees gives each member a worktree of a new repository that has the file f.
+// inTrees gives each member a worktree of a new repository that contains the file f.
 func inTrees(t *testing.T, members []ledger.Member) []ledger.Member {
 	t.Helper()
 	repo := filepath.Join(t.TempDir(), "repo")
@@ -49,8 +49,8 @@ func inTrees(t *testing.T, members []ledger.Member) []ledger.Member {
 	return members
 }
 
-// Members that edit the same file are warned while they edit, once; with one worktree there
-// is nothing to watch, and a member that does not run is not watched.
+// Members that edit the same file are warned while they edit, once; with a single worktree nothing
+// is watched, and a member that is not running is not watched.
 func TestOverlaps(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
@@ -101,7 +101,7 @@ func TestOverlaps(t *testing.T) {
 	}
 }
 
-// A checkpoint is taken when a member comes to rest; requests while one is taken are one more.
+// A checkpoint is taken when a member goes idle; requests during a checkpoint result in one more.
 func TestCheckpoints(t *testing.T) {
 	t.Parallel()
 	tm, members := looptest.NewTeam(t, "ann")
@@ -140,7 +140,7 @@ func TestCheckpoints(t *testing.T) {
 	for range cap(slots) {
 		slots.give()
 	}
-	b.Next() // the first, and the second begins
+	b.Next() // the first ends, and the second begins
 	if n := saves(); n != 1 || len(c.saving) != 1 {
 		t.Errorf("%d checkpoints, under way %v", n, c.saving)
 	}

@@ -8,29 +8,29 @@ import (
 	"github.com/teamctl/teamctl/supervisor/loop"
 )
 
-// publishRest is how many times as long as a writing took is rested after it.
+// publishRest is the pause after a write, as a multiple of its duration.
 const publishRest = 2
 
-// Publisher keeps config.json in step with the ledger, beside the loop. Many changes that come
-// while it is being written are one more writing, and a large roster that keeps changing takes
-// a third of a core at most. An answer about a change is given when the file has the change.
+// Publisher keeps config.json up to date with the ledger, beside the loop. All changes during a
+// write result in one more write, and a large roster that keeps changing takes at most a third of
+// a core. The answer to a change is sent once the file has the change.
 type Publisher struct {
 	loop.Quiet
 	team    loop.Team
-	wanted  bool // something has changed since the last writing began
+	wanted  bool // something has changed since the last write began
 	writing bool
-	now     []func() // answers that wait for the writing under way
-	next    []func() // and for the one after
+	now     []func() // answers that wait for the running write
+	next    []func() // answers that wait for the next one
 	file    publish.File
 }
 
 // NewPublisher returns the service.
 func NewPublisher(t loop.Team) *Publisher { return &Publisher{team: t} }
 
-// Ready publishes what has changed without a supervisor.
+// Ready publishes changes made while no supervisor was running.
 func (p *Publisher) Ready() { p.Publish() }
 
-// Looked publishes what others have changed.
+// Looked publishes changes made by other processes.
 func (p *Publisher) Looked(roster bool) {
 	if roster {
 		p.Publish()
@@ -43,7 +43,7 @@ func (p *Publisher) Publish() {
 	p.pump()
 }
 
-// When runs an answer once config.json has everything that Publish was called for until now.
+// When runs an answer once config.json has everything that Publish was called for so far.
 func (p *Publisher) When(answer func()) {
 	switch {
 	case p.wanted:
@@ -55,7 +55,7 @@ func (p *Publisher) When(answer func()) {
 	}
 }
 
-// pump begins a writing where one is wanted and none is under way.
+// pump starts a write if one is needed and none is running.
 func (p *Publisher) pump() {
 	if !p.wanted || p.writing || p.Bus.Armed("publish") {
 		return
@@ -70,7 +70,7 @@ func (p *Publisher) pump() {
 	})
 }
 
-// write writes config.json. Once begun it is brought to its end.
+// write writes config.json. It completes once begun.
 func (p *Publisher) write(ctx context.Context) {
 	ctx, cancel := loop.Writing(ctx)
 	defer cancel()
@@ -79,7 +79,7 @@ func (p *Publisher) write(ctx context.Context) {
 	}
 }
 
-// written is called after a writing that took so long.
+// written is called after a write with its duration.
 func (p *Publisher) written(took time.Duration) {
 	p.writing = false
 	answers := p.now
@@ -90,7 +90,7 @@ func (p *Publisher) written(took time.Duration) {
 	p.Bus.After("publish", publishRest*took, p.pump)
 }
 
-// Close leaves nothing wanted unwritten and no answer ungiven.
+// Close writes pending changes and runs all waiting answers.
 func (p *Publisher) Close() {
 	if p.wanted || p.writing {
 		p.write(context.Background())

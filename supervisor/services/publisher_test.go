@@ -9,8 +9,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// An answer waits for the writing that began after its change, and changes meanwhile are one
-// writing.
+// An answer waits for a write that began after its change, and changes meanwhile result in one
+// write.
 func TestPublisherCoversWhatWasWanted(t *testing.T) {
 	t.Parallel()
 	tm, _ := looptest.NewTeam(t, "ann")
@@ -30,7 +30,7 @@ func TestPublisherCoversWhatWasWanted(t *testing.T) {
 	tell("at once")
 	p.Publish()
 	tell("first")
-	p.Publish() // while the first is being written
+	p.Publish() // during the first write
 	p.Publish()
 	tell("second")
 	is("[at once]")
@@ -42,7 +42,7 @@ func TestPublisherCoversWhatWasWanted(t *testing.T) {
 	if p.wanted || p.writing {
 		t.Errorf("wanted %v, writing %v", p.wanted, p.writing)
 	}
-	// The end leaves nothing unwritten.
+	// Close writes pending changes.
 	b.Fire("publish")
 	name := "what it is for"
 	if _, err := tm.Ledger.UpdateTeam(t.Context(), ledger.TeamPatch{Description: &name}); err != nil {

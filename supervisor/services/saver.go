@@ -13,16 +13,16 @@ import (
 	"github.com/teamctl/teamctl/worktree"
 )
 
-// Saver takes checkpoints of members' worktrees and tells who changes the same
-// files, from any process.
+// Saver takes checkpoints of members' worktrees and warns members that change the same files, from
+// any process.
 type Saver struct {
 	Layout team.Layout
 	Ledger *ledger.Ledger
-	Via    mail.Settler // of its messages; may be nil
+	Via    mail.Settler // for its messages; may be nil
 }
 
-// Save takes a checkpoint of a member's worktree, and where it is a new one tells
-// of files that others have changed too. An unchanged worktree costs one git status.
+// Save takes a checkpoint of a member's worktree. If it is a new one, Save warns about files that
+// other members have changed as well. An unchanged worktree costs one git status.
 func (v Saver) Save(ctx context.Context, r *worktree.Repo, m ledger.Member, why string) (ref string, fresh bool, err error) {
 	ref, fresh, err = r.Checkpoint(ctx, m.Worktree, v.Layout.Key, m.Name, why)
 	if err != nil || !fresh {
@@ -36,16 +36,16 @@ func (v Saver) post(ctx context.Context, in ledger.NewMessage) (ledger.Message, 
 	return msg, err
 }
 
-// NoteChanges records which files a member has changed and warns the lead, the
-// member and the other one as soon as another member has changed one of them too.
-// It is called when something in the worktree has changed, when a member becomes
-// idle and when a task is done. What one has merged from the other is no overlap.
+// NoteChanges records which files a member has changed. As soon as another member has changed one
+// of them too, it warns both and the lead. It is called when something in the worktree has
+// changed, when a member goes idle and when a task is done. Changes merged from the other member
+// are no overlap.
 func (v Saver) NoteChanges(ctx context.Context, r *worktree.Repo, m ledger.Member) error {
 	_, err := v.noteChanges(ctx, r, m)
 	return err
 }
 
-// noteChanges is NoteChanges; it returns the files.
+// noteChanges is NoteChanges, and returns the files.
 func (v Saver) noteChanges(ctx context.Context, r *worktree.Repo, m ledger.Member) ([]string, error) {
 	head, committed, dirty, err := r.Touched(ctx, m.Worktree)
 	if err != nil {
@@ -76,8 +76,8 @@ func (v Saver) noteChanges(ctx context.Context, r *worktree.Repo, m ledger.Membe
 	return paths, errors.Join(errs...)
 }
 
-// warnOverlap looks closer at the files that two members share, and tells those
-// that both have changed by themselves.
+// warnOverlap examines the files that two members share, and warns both if each has changed them
+// itself.
 func (v Saver) warnOverlap(ctx context.Context, led *ledger.Ledger, r *worktree.Repo, m ledger.Member, head string, shared []ledger.SharedFile) error {
 	other, err := led.MemberBySession(ctx, shared[0].Session)
 	if err != nil || other.Worktree == "" {
@@ -111,7 +111,7 @@ func (v Saver) warnOverlap(ctx context.Context, led *ledger.Ledger, r *worktree.
 	for _, to := range []string{team.LeadName, other.Name, m.Name} {
 		from := m.Name
 		if to == m.Name {
-			from = other.Name // nobody mails himself
+			from = other.Name // a member does not mail itself
 		}
 		_, err := v.post(ctx, ledger.NewMessage{Kind: team.KindInfo, From: from, To: to, Text: text,
 			Summary: m.Name + " and " + other.Name + " change the same files"})
@@ -120,7 +120,7 @@ func (v Saver) warnOverlap(ctx context.Context, led *ledger.Ledger, r *worktree.
 	return errors.Join(errs...)
 }
 
-// FileList names some files, and how many more there are.
+// FileList names some files, and the number of further ones.
 func FileList(files []string) string {
 	const most = 10
 	s := strings.Join(files[:min(len(files), most)], ", ")
@@ -130,8 +130,8 @@ func FileList(files []string) string {
 	return s
 }
 
-// InRepo is a path or a glob of a repository as leases and overlaps know it: what
-// lies in another repository is another file.
+// InRepo returns a path or glob of a repository in the form used by leases and overlaps: a file in
+// another repository is another file.
 func InRepo(repo, path string) string {
 	if repo == "" {
 		return path
@@ -139,7 +139,7 @@ func InRepo(repo, path string) string {
 	return repo + ":/" + path
 }
 
-// OutOfRepo is the reverse.
+// OutOfRepo reverses InRepo.
 func OutOfRepo(repo, path string) string {
 	if repo == "" {
 		return path

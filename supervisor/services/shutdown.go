@@ -8,8 +8,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// ShutdownRequest is the message that asks a member to stop.
-// Two requests of one millisecond must not share an id, so last is the one before.
+// ShutdownRequest returns the message that asks a member to stop. Two requests in one millisecond
+// must not share an id, so last is the id of the previous one.
 func ShutdownRequest(from, to, reason, last string) (ledger.NewMessage, error) {
 	now := time.Now()
 	id := inbox.NewRequestID("shutdown", to, now, func(id string) bool { return id == last })

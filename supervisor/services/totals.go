@@ -12,13 +12,12 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// totalsRest is the time after the end of a turn or a task at which its totals are read: some
-// programs report what they used after they report that they are idle.
+// totalsRest is the delay after the end of a turn or a task before its totals are read: some
+// programs report their usage after they report that they are idle.
 const totalsRest = 3 * time.Second
 
-// Totals records the running totals of what a member has used at the end of each turn and
-// task, so that cost can be shown over time and by task. Members whose program reports no
-// usage get no event.
+// Totals records the running totals of a member's usage at the end of each turn and task, so that
+// cost can be shown over time and by task. Members whose program reports no usage get no event.
 type Totals struct {
 	loop.Quiet
 	team    loop.Team
@@ -27,13 +26,13 @@ type Totals struct {
 	last    map[string]team.Usage // recorded, by session
 }
 
-// ended is a turn or, with a task, an attempt at it that has ended.
+// ended is a turn or, with a task, an attempt that has ended.
 type ended struct{ member, task string }
 
 // NewTotals returns the service.
 func NewTotals(t loop.Team) *Totals { return &Totals{team: t, last: map[string]team.Usage{}} }
 
-// Event takes the ends of turns and of attempts at tasks.
+// Event handles the ends of turns and attempts.
 func (t *Totals) Event(e ledger.Event) {
 	switch e.What {
 	case team.EventMemberActivity:
@@ -54,8 +53,7 @@ func (t *Totals) later(e ended) {
 	}
 }
 
-// write records what is queued. Only the last end of a turn of a member counts, and tasks
-// come before it.
+// write records the queue. Only the last end of a member's turn counts, and tasks precede it.
 func (t *Totals) write() {
 	batch := t.queue
 	t.queue, t.writing = nil, true
@@ -85,12 +83,12 @@ func (t *Totals) write() {
 	})
 }
 
-// record writes the event of one end, unless it is a turn in which nothing was counted. It
-// runs beside the loop, which does not touch last meanwhile.
+// record writes the event of one end, unless nothing was counted in the turn. It runs beside the
+// loop, which does not use last meanwhile.
 func (t *Totals) record(ctx context.Context, q quota.Quota, e ended, now map[string]team.Usage) {
 	m, err := t.team.Ledger.Member(ctx, e.member)
 	if err != nil {
-		return // it has left, or is the person
+		return // it has left, or is the user
 	}
 	used, counted := q.Used(m.SessionKey)
 	if !counted {

@@ -12,8 +12,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// The end of a turn and of a task records the running totals: once, and only of members whose
-// program has reported any.
+// The end of a turn and of a task records the running totals once, and only for members whose
+// program reports usage.
 func TestTotals(t *testing.T) {
 	t.Parallel()
 	tm, members := looptest.NewTeam(t, "ann", "mute")
@@ -40,7 +40,7 @@ func TestTotals(t *testing.T) {
 	s.Event(ledger.Event{What: team.EventTaskCompleted, Who: "ann", ID: "5"})
 	s.Event(ledger.Event{What: team.EventMemberActivity, ID: "ann", Before: string(team.Idle), After: string(team.Working)})
 	write()
-	turn("ann") // nothing was used in it
+	turn("ann") // without usage
 	write()
 	uses(300)
 	turn("ann")

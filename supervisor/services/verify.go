@@ -11,51 +11,50 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Verifications runs the commands of tasks whose work is handed in, where the work is. What is
-// to be done is in the ledger (ledger.Unverified), and what the processes are known by is
-// written there before the first of them is started: a supervisor that is killed amid it leaves
-// nothing that the next one does not end, and runs again.
+// Verifications runs the verify commands of submitted tasks, in the worktree with the work. The
+// ledger has the pending verifications (ledger.Unverified), and records the identity of the
+// processes before the first one starts: if the supervisor is killed, the next one ends all of
+// them and repeats the verification.
 type Verifications struct {
 	loop.Quiet
 	team  loop.Team
 	again time.Duration
 	place VerifyPlace
-	slots chan struct{} // limits verifications at once
+	slots chan struct{} // limits concurrent verifications
 
-	running map[int64]verifying // under way, or waiting for a slot, by id
-	look    reading             // for what is to be verified
+	running map[int64]verifying // running, or waiting for a slot, by id
+	look    reading             // for pending verifications
 }
 
-// VerifyPlace knows where and with what a member's commands run.
+// VerifyPlace determines where and with what environment a member's commands run.
 type VerifyPlace interface {
-	// VerifyDir is where the owner works; "" for nowhere.
+	// VerifyDir returns the owner's working directory; "" if there is none.
 	VerifyDir(ctx context.Context, t ledger.TeamRow, m ledger.Member) (string, error)
-	// VerifyEnv is the environment of a built-in worker in the owner's place, without the
-	// secret of any member: what runs is no person, and can speak for nobody.
+	// VerifyEnv returns the environment of a built-in worker in the owner's place, without the
+	// secret of any member: the command must not be able to act as a member.
 	VerifyEnv(ctx context.Context, t ledger.TeamRow, m ledger.Member, dir string) ([]string, error)
 }
 
-// NewVerifications returns the service. What could not be written down is tried again after
+// NewVerifications returns the service. An outcome that could not be recorded is tried again after
 // the pause again.
 func NewVerifications(t loop.Team, again time.Duration, place VerifyPlace) *Verifications {
 	return &Verifications{team: t, again: again, place: place, running: map[int64]verifying{}, slots: make(chan struct{}, max(2, runtime.NumCPU()))}
 }
 
-// verifying is a verification under way, or waiting for a slot.
+// verifying is a verification that is running or waiting for a slot.
 type verifying struct {
 	task, session string
 	cancel        context.CancelFunc
 }
 
-// reading is one of the ledger of which one at a time is under way: an older answer
-// never comes after a newer one.
+// reading makes reads of the ledger run one at a time, so that an older answer never follows a
+// newer one.
 type reading struct{ under, again bool }
 
-// Ready takes up what is to be verified.
+// Ready starts pending verifications.
 func (s *Verifications) Ready() { s.open() }
 
-// Event looks when a task is handed in, and when something happens to one whose verification
-// is under way.
+// Event handles submitted tasks, and changes to tasks that are being verified.
 func (s *Verifications) Event(e ledger.Event) {
 	if !strings.HasPrefix(e.What, team.TaskEvents) {
 		return
@@ -72,12 +71,12 @@ func (s *Verifications) Event(e ledger.Event) {
 	}
 }
 
-// Busy reports that something is being verified.
+// Busy reports whether a verification is running.
 func (s *Verifications) Busy() bool { return len(s.running) > 0 || s.look.under }
 
 func (s *Verifications) soon(d time.Duration) { s.Bus.After("verify", d, s.open) }
 
-// open begins what is to be verified, and ends what is not any more.
+// open starts pending verifications, and ends those no longer needed.
 func (s *Verifications) open() {
 	if s.look.under {
 		s.look.again = true
@@ -108,11 +107,11 @@ func (s *Verifications) found(todo []ledger.Verification, err error) {
 	for id, r := range s.running {
 		busy[r.session] = true
 		if !open[id] {
-			r.cancel() // its task was taken back, say
+			r.cancel() // for example, its task was released
 		}
 	}
 	for _, v := range todo {
-		// One at a time for each owner: they would run in the same worktree.
+		// One at a time for each owner, since they run in the same worktree.
 		if _, under := s.running[v.ID]; under || busy[v.Session] && v.State == ledger.VerifyOpen {
 			continue
 		}
@@ -132,7 +131,7 @@ func (s *Verifications) verify(v ledger.Verification) {
 	})
 }
 
-// verified is called after an attempt. One that could not be written down is made again.
+// verified is called after an attempt. An attempt that could not be recorded is repeated.
 func (s *Verifications) verified(v ledger.Verification, err error) {
 	delete(s.running, v.ID)
 	if err != nil {
@@ -140,12 +139,12 @@ func (s *Verifications) verified(v ledger.Verification, err error) {
 		s.soon(s.again)
 		return
 	}
-	s.soon(time.Millisecond) // the next one of this owner
+	s.soon(time.Millisecond) // this owner's next one
 }
 
-// verifyNow runs a verification and writes down what came of it, outside the loop. The
-// end of ctx says that nobody waits for it any more, or that the supervisor ends: it
-// stays open then, and is run again.
+// verifyNow runs a verification and records its outcome, outside the loop. If ctx ends because the
+// verification is no longer needed or the supervisor exits, it stays open, and a later attempt
+// runs it again.
 func (s *Verifications) verifyNow(ctx context.Context, v ledger.Verification) error {
 	if v.Generation != "" {
 		if err := s.verifyLeft(ctx, v); err != nil {
@@ -174,13 +173,13 @@ func (s *Verifications) verifyNow(ctx context.Context, v ledger.Verification) er
 	done()
 	switch {
 	case team.IsCode(err, team.CodeConflict), team.IsCode(err, team.CodeNotFound):
-		return nil // it was taken back meanwhile
+		return nil // no longer needed
 	case err != nil:
 		return err
 	}
 	s.team.Log.Info("verifying", "task", v.Task, "attempt", v.Attempt, "member", v.Name, "verification", v.ID)
 	end, err := job.run(ctx, s.team.Log)
-	if err != nil { // something of it may be left: the next look ends that
+	if err != nil { // processes may be left: the next look ends them
 		return err
 	}
 	write, done = loop.Writing(ctx)

@@ -11,7 +11,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// here is a directory in which everything is verified.
+// here is a directory in which all verifications run.
 type here string
 
 func (h here) VerifyDir(context.Context, ledger.TeamRow, ledger.Member) (string, error) {
@@ -22,8 +22,8 @@ func (here) VerifyEnv(context.Context, ledger.TeamRow, ledger.Member, string) ([
 	return os.Environ(), nil
 }
 
-// What is handed in is verified, one task of an owner after another, and a verification that
-// nobody waits for any more is ended.
+// Submitted tasks are verified, one task of an owner at a time, and a verification that is no
+// longer needed is ended.
 func TestVerifications(t *testing.T) {
 	t.Parallel()
 	tm, members := looptest.NewTeam(t, "ann")

@@ -24,38 +24,37 @@ import (
 )
 
 const (
-	// SettingVerifyTimeout is the ledger's name of how long a verification may take
-	// whose task says nothing else, as a duration.
+	// SettingVerifyTimeout is the setting with the default duration of a team's verifications.
 	SettingVerifyTimeout = "verify-timeout"
-	// VerifyTimeout is that of a team that has set none, MaxVerify the most of any.
+	// VerifyTimeout applies if the team has set none; MaxVerify is the maximum.
 	VerifyTimeout = 10 * time.Minute
 	MaxVerify     = time.Hour
 
 	verifyGrace   = 5 * time.Second // between SIGTERM and SIGKILL
-	verifyLogMax  = 1 << 20         // bytes kept of one verification, and of those before it
-	verifyTailMax = 4096            // bytes that the owner is told
+	verifyLogMax  = 1 << 20         // bytes kept of one verification, and of the earlier ones
+	verifyTailMax = 4096            // bytes included in the message to the owner
 	verifyLines   = 40
 )
 
-// verifyJob is everything that it takes to run a verification.
+// verifyJob has everything needed to run a verification.
 type verifyJob struct {
 	v          ledger.Verification
 	generation string
 	dir        string
-	gone       string // why there is nothing to run in; empty: there is
+	gone       string // why it cannot run; empty: it can
 	env        []string
 	limit      time.Duration
 	log        string // path; empty: none
 	group      *cgroup.Group
 }
 
-// verifyEnding is a VerifyEnd, or says that the command was cut short by us.
+// verifyEnding is a VerifyEnd, or reports that the supervisor cut the command short.
 type verifyEnding struct {
 	ledger.VerifyEnd
 	cut bool
 }
 
-// verifyJob finds out where the work of a task is, and what its command runs with.
+// verifyJob finds the directory of a task's work, and the environment of its command.
 func (s *Verifications) verifyJob(ctx context.Context, v ledger.Verification) (*verifyJob, error) {
 	j := &verifyJob{v: v, generation: team.NewUUID()}
 	row, err := s.team.Ledger.Team(ctx)
@@ -66,10 +65,10 @@ func (s *Verifications) verifyJob(ctx context.Context, v ledger.Verification) (*
 	switch {
 	case err == nil:
 		b := s.team.Layout.Bundle(m.Name)
-		if err := os.MkdirAll(string(b), 0o700); err == nil { // else it has no log
+		if err := os.MkdirAll(string(b), 0o700); err == nil { // otherwise it has no log
 			j.log = b.VerifyLog()
 		}
-	case team.IsCode(err, team.CodeNotFound): // it worked without being on the roster
+	case team.IsCode(err, team.CodeNotFound): // it has worked without being on the roster
 		m = ledger.Member{SessionKey: v.Session, Name: v.Name, Spec: team.MemberSpec{WorktreeMode: "none"}}
 	default:
 		return nil, err
@@ -88,7 +87,7 @@ func (s *Verifications) verifyJob(ctx context.Context, v ledger.Verification) (*
 		return nil, err
 	}
 	g, err := cgroup.Create(cgroup.Name(s.team.Layout.Key, m.Name+"-verify", j.generation))
-	if err != nil { // it runs all the same, as an agent does
+	if err != nil { // it runs anyway, as an agent does
 		return j, nil // see above
 	}
 	j.group = g
@@ -98,7 +97,7 @@ func (s *Verifications) verifyJob(ctx context.Context, v ledger.Verification) (*
 	return j, nil
 }
 
-// missing says why a directory cannot be run in; empty: it can.
+// missing returns why a command cannot run in a directory; empty if it can.
 func missing(dir string) string {
 	if dir == "" {
 		return "there is no directory to run it in"
@@ -111,8 +110,8 @@ func missing(dir string) string {
 	return ""
 }
 
-// verifyLimit is how long the command of a task may take: as long as the task says
-// (metadata.timeout), or else the team.
+// verifyLimit returns the time limit of a task's command: the task's own (metadata.timeout), else
+// the team's.
 func (s *Verifications) verifyLimit(ctx context.Context, id string) (time.Duration, error) {
 	task, err := s.team.Ledger.Task(ctx, id)
 	if err != nil && !team.IsCode(err, team.CodeNotFound) {
@@ -147,11 +146,11 @@ func (j *verifyJob) place() string {
 
 func (j *verifyJob) close() {
 	if j.group != nil {
-		_ = j.group.Remove() // what lives in it still is found by it
+		_ = j.group.Remove() // a group with living processes stays, and identifies them
 	}
 }
 
-// run runs the command. The error says that something of it may be left.
+// run runs the command. An error means that processes may be left.
 func (j *verifyJob) run(ctx context.Context, log *slog.Logger) (verifyEnding, error) {
 	e := verifyEnding{VerifyEnd: ledger.VerifyEnd{ID: j.v.ID, Generation: j.generation, ExitCode: -1}}
 	if j.gone != "" {
@@ -182,7 +181,7 @@ func (j *verifyJob) run(ctx context.Context, log *slog.Logger) (verifyEnding, er
 	return e, err
 }
 
-// verifyLeft ends what a supervisor that is gone has left of a verification.
+// verifyLeft ends the processes of a verification that an earlier supervisor has left.
 func (s *Verifications) verifyLeft(ctx context.Context, v ledger.Verification) error {
 	var group proc.Group
 	g, err := cgroup.Open(v.Place)
@@ -200,8 +199,8 @@ func (s *Verifications) verifyLeft(ctx context.Context, v ledger.Verification) e
 	return s.team.Ledger.AbandonVerification(write, v.ID, v.Generation)
 }
 
-// verifyLog takes the output of a verification: all of it up to a bound into a file, the
-// end of it into memory.
+// verifyLog receives the output of a verification: the beginning goes into a file up to a bound,
+// the end into memory.
 type verifyLog struct {
 	path string
 	log  *slog.Logger
@@ -218,7 +217,7 @@ func openVerifyLog(path string, log *slog.Logger) *verifyLog {
 		return o
 	}
 	if info, err := os.Stat(path); err == nil && info.Size() > verifyLogMax {
-		_ = os.Rename(path, path+".1") // else it grows by one more
+		_ = os.Rename(path, path+".1") // otherwise the log grows
 	}
 	var err error
 	if o.f, err = regular.OpenFile(filepath.Clean(path), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600); err != nil {
@@ -228,7 +227,7 @@ func openVerifyLog(path string, log *slog.Logger) *verifyLog {
 	return o
 }
 
-// line writes a line of our own, which is no output.
+// line writes a line that is not part of the output.
 func (o *verifyLog) line(format string, args ...any) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -237,7 +236,7 @@ func (o *verifyLog) line(format string, args ...any) {
 	}
 }
 
-// Write is io.Writer and takes everything: a disk that is full fails no verification.
+// Write implements io.Writer and never fails: a full disk fails no verification.
 func (o *verifyLog) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -255,7 +254,7 @@ func (o *verifyLog) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// close ends the log and returns the end of the output.
+// close closes the log and returns the end of the output.
 func (o *verifyLog) close() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -12,10 +12,10 @@ import (
 // cutWait bounds the wait for the write slot of the ledger.
 const cutWait = time.Second
 
-// WALWatch keeps the write-ahead log of the ledger small. SQLite starts the log again once
-// everything in it is in the database and nobody reads it. A reader that leaves its transaction
-// open (a person's sqlite3, a program that hangs) makes it grow without end. Nothing waits for
-// such a reader; the log is emptied once it has ended, and until then its size is logged.
+// WALWatch keeps the write-ahead log of the ledger small. SQLite restarts the log once all of it
+// is in the database and nothing reads it. A reader that keeps its transaction open (a person's
+// sqlite3, a hanging program) makes it grow without bound. Nothing waits for such a reader; the
+// log is emptied once the reader has ended, and its size is logged until then.
 type WALWatch struct {
 	loop.Quiet
 	team        loop.Team
@@ -24,14 +24,14 @@ type WALWatch struct {
 	cutting     bool
 }
 
-// NewWALWatch returns the service: a log of more than much bytes is emptied after pause, in
-// which present readers end. After an attempt that a reader was in the way of, the next one
-// comes after rest: each holds up writers for a moment.
+// NewWALWatch returns the service: a log of more than much bytes is emptied after pause, in which
+// present readers end. After an attempt blocked by a reader, the next one comes after rest, since
+// each delays writers for a moment.
 func NewWALWatch(t loop.Team, much int64, pause, rest time.Duration) *WALWatch {
 	return &WALWatch{team: t, much: much, pause: pause, rest: rest}
 }
 
-// Looked compares the size of the log after changes.
+// Looked checks the size of the log after changes.
 func (w *WALWatch) Looked(bool) {
 	if w.cutting || w.Bus.Armed("log") {
 		return
@@ -41,7 +41,7 @@ func (w *WALWatch) Looked(bool) {
 	}
 }
 
-// cut empties the log if that can be done now.
+// cut empties the log if possible.
 func (w *WALWatch) cut() {
 	w.cutting = true
 	w.Bus.Go("empty the ledger's log", func(ctx context.Context) func() {

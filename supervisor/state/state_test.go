@@ -13,7 +13,7 @@ func seen(tier team.Tier, at time.Duration, a team.Activity) team.Observation {
 	return team.Observation{Tier: tier, At: t0.Add(at), Activity: a, Source: tier.String()}
 }
 
-// ends is a hook's word that the turn is over, with which a dialog may come up.
+// ends is a hook's report that the turn is over, at which a dialog may appear.
 func ends(at time.Duration) team.Observation {
 	o := seen(team.TierHook, at, team.Idle)
 	o.Confirm = true
@@ -94,8 +94,8 @@ func TestLimitIsOver(t *testing.T) {
 	}
 }
 
-// What was ended stays so, whatever is still seen of it; what is seen first later is
-// another limit.
+// An ended limit stays ended, whatever is still seen of it; a limit first seen later is another
+// one.
 func TestLimitThatWasEnded(t *testing.T) {
 	t.Parallel()
 	e := Engine{Ended: t0.Add(time.Minute)}
@@ -125,7 +125,7 @@ func TestReadyAndReport(t *testing.T) {
 	}
 }
 
-// U29: what ended the last turn is said of one that is at rest, until another turn begins.
+// The error of the last turn is reported for an agent at rest until another turn begins.
 func TestFailedTurn(t *testing.T) {
 	t.Parallel()
 	const s = time.Second

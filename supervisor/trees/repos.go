@@ -10,25 +10,25 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// SettingRepos is the ledger's name of the team's Repositories.
+// SettingRepos is the setting with the team's Repositories.
 const SettingRepos = "worktree.repos"
 
-// Repositories are those that members may work on besides the team's own: the
-// root of each by its name.
+// Repositories are the further repositories that members may work on: the root of each by its
+// name.
 type Repositories map[string]string
 
-// Names are the names in order.
+// Names returns the sorted names.
 func (r Repositories) Names() []string { return slices.Sorted(maps.Keys(r)) }
 
-// RepositoriesOf reads what is set for the team.
+// RepositoriesOf reads the team's setting.
 func RepositoriesOf(ctx context.Context, led *ledger.Ledger) (Repositories, error) {
 	r := Repositories{}
 	_, err := led.Setting(ctx, SettingRepos, &r)
 	return r, err
 }
 
-// RepoPath is the root of the repository called name; "" is the team's own, which
-// may be none. Errors: not found.
+// RepoPath returns the root of the repository called name; "" means the team's own, which may not
+// exist. Errors: not found.
 func RepoPath(ctx context.Context, led *ledger.Ledger, t ledger.TeamRow, name string) (string, error) {
 	if name == "" {
 		return t.Repo, nil
@@ -47,7 +47,7 @@ func RepoPath(ctx context.Context, led *ledger.Ledger, t ledger.TeamRow, name st
 	return "", e
 }
 
-// RepoPath is the root of the repository that a member works on.
+// RepoPath returns the root of a member's repository.
 func (s Trees) RepoPath(ctx context.Context, t ledger.TeamRow, row ledger.Member) (string, error) {
 	return RepoPath(ctx, s.Ledger, t, row.Spec.Repo)
 }

@@ -15,14 +15,13 @@ import (
 	"github.com/teamctl/teamctl/worktree"
 )
 
-// SettingBootstrap is the ledger's name of the team's Bootstrap.
+// SettingBootstrap is the setting with the team's Bootstrap.
 const SettingBootstrap = "worktree.bootstrap"
 
-// setupLimit bounds a setup command that nobody set a limit for.
+// setupLimit is the default limit of a setup command.
 const setupLimit = 10 * time.Minute
 
-// SetupIn is the setup of a member's worktree; commands that nobody has consented
-// to are left out.
+// SetupIn returns the setup of a member's worktree, without commands that lack consent.
 func SetupIn(b team.Bootstrap, l team.Layout, m ledger.Member, env map[string]string) worktree.SetupIn {
 	f, member := b.Of(m.Spec.Repo), m.Name
 	in := worktree.SetupIn{Path: m.Worktree, Copy: f.Copy, Link: f.Link, Limit: f.Limit, Log: filepath.Join(string(l.Bundle(member)), "setup.log"),
@@ -39,10 +38,10 @@ func SetupIn(b team.Bootstrap, l team.Layout, m ledger.Member, env map[string]st
 	return in
 }
 
-// Furnish gives a member's worktree its range of ports, and a new one what the team
-// has set: ignored files, dependency directories, setup commands. The answer is the
-// member's environment. It is bounded by the limits of the commands, not by the
-// start of the member, and ends with the supervisor.
+// Furnish assigns a range of ports to a member's worktree, and sets up a new one as configured for
+// the team: ignored files, dependency directories, setup commands. It returns the member's
+// environment. It is bounded by the limits of the commands, not by the start of the member, and
+// ends with the supervisor.
 func (s Trees) Furnish(ctx context.Context, t ledger.TeamRow, row ledger.Member) (map[string]string, error) {
 	if row.Spec.WorktreeMode != "own" {
 		return row.Spec.Env, nil
@@ -72,11 +71,11 @@ func (s Trees) Furnish(ctx context.Context, t ledger.TeamRow, row ledger.Member)
 			return nil, err
 		}
 	}
-	maps.Copy(env, row.Spec.Env) // what the person set for the member wins
+	maps.Copy(env, row.Spec.Env) // the member's own variables win
 	return env, nil
 }
 
-// Ports are the variables of a worktree's range of ports; none where all are taken.
+// Ports returns the variables of a worktree's range of ports; none if all are taken.
 func (s Trees) Ports(ctx context.Context, repo *worktree.Repo, row ledger.Member) (map[string]string, error) {
 	base, err := repo.PortBase(ctx, row.Worktree)
 	switch {
@@ -104,7 +103,7 @@ func (s Trees) setup(ctx context.Context, repo *worktree.Repo, b team.Bootstrap,
 		out.Notes = append(out.Notes, "the setup commands came with the repository and nobody has allowed them: teamctl worktree prepare --allow")
 	}
 	for i := range out.Ran {
-		out.Ran[i].Tail = "" // it stands in the log
+		out.Ran[i].Tail = "" // the log has it
 	}
 	if out.Copied > 0 || len(out.Linked)+len(out.Ran)+len(out.Notes) > 0 || err != nil {
 		data, encode := json.Marshal(out)
@@ -116,10 +115,10 @@ func (s Trees) setup(ctx context.Context, repo *worktree.Repo, b team.Bootstrap,
 	return err
 }
 
-// checkoutPause is the least time between two events of one checkout.
+// checkoutPause is the minimum time between two events of one checkout.
 const checkoutPause = time.Second
 
-// checkoutProgress makes events of what git tells of a long checkout.
+// checkoutProgress writes events from git's progress of a long checkout.
 func (s Trees) checkoutProgress(member string) func(worktree.Progress) {
 	var last time.Time
 	return func(p worktree.Progress) {

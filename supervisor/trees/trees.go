@@ -1,6 +1,6 @@
-// Package trees makes the worktrees of members: where each is, on which branch of which
-// repository, what is set up in it, and what becomes of those that are left behind. Package
-// worktree has the git of it. Nothing here needs a supervisor; the steps of a start call it.
+// Package trees manages the worktrees of members: the path, branch and repository of each, its
+// setup, and what becomes of worktrees that are left behind. Package worktree has the git
+// operations. Nothing here needs a supervisor; the steps of a start call it.
 package trees
 
 import (
@@ -19,16 +19,16 @@ import (
 	"github.com/teamctl/teamctl/worktree"
 )
 
-// Trees makes the worktrees of a team's members.
+// Trees manages the worktrees of a team's members.
 type Trees struct {
 	loop.Team
 	life context.Context
 }
 
-// New returns the Trees of a team. Setups end with life.
+// New returns the Trees of a team. Setup commands end with life.
 func New(life context.Context, t loop.Team) Trees { return Trees{Team: t, life: life} }
 
-// Ensure returns the member's worktree, created if need be; nil without one.
+// Ensure returns the member's worktree, created if missing; nil if the member has none.
 func (s Trees) Ensure(ctx context.Context, t ledger.TeamRow, row ledger.Member) (*worktree.Worktree, bool, error) {
 	if row.Spec.WorktreeMode == "none" {
 		return nil, false, nil
@@ -52,14 +52,14 @@ func (s Trees) Ensure(ctx context.Context, t ledger.TeamRow, row ledger.Member) 
 		s.clearLeft(ctx, t.Key, repo, row)
 	}
 	if row.Worktree != "" {
-		// One whose creation was cut short looks like any other until it is undone,
-		// and then it is gone under the agent.
+		// A worktree whose creation was cut short looks like any other until Repair removes it,
+		// which must not happen under a running agent.
 		if _, err := repo.Repair(ctx); err != nil {
 			return nil, false, err
 		}
 		_, err := repo.Status(ctx, row.Worktree)
 		switch team.ReasonOf(err) {
-		case team.ReasonPathMissing, team.ReasonNotWorktree: // deleted under us: the branch has every commit
+		case team.ReasonPathMissing, team.ReasonNotWorktree: // deleted; the branch has every commit
 		default:
 			return &worktree.Worktree{Path: row.Worktree, Repo: root, Branch: row.Branch, Base: row.Base}, false, err
 		}
@@ -82,8 +82,8 @@ func (s Trees) Ensure(ctx context.Context, t ledger.TeamRow, row ledger.Member) 
 			name = row.Name + "-" + strconv.Itoa(n)
 			continue
 		}
-		// Where it will be is written first: killed right after Create, the next
-		// supervisor finds it there.
+		// The path is recorded first: after a kill right after Create, the next supervisor finds the
+		// worktree there.
 		_, err := s.Ledger.UpdateMember(ctx, ledger.MemberPatch{SessionKey: row.SessionKey, Worktree: &in.Path, Branch: &in.Branch})
 		if err != nil {
 			return nil, false, err
@@ -100,10 +100,10 @@ func (s Trees) Ensure(ctx context.Context, t ledger.TeamRow, row ledger.Member) 
 	}
 }
 
-// maxTrees is how many worktrees of one name are looked past for a free path.
+// maxTrees is the maximum number of worktrees of one name skipped for a free path.
 const maxTrees = 10_000
 
-// taken reports that the path or the branch exists. A branch that was asked for is to be there.
+// taken reports whether the path or the branch exists. An explicitly named branch may exist.
 func taken(ctx context.Context, repo *worktree.Repo, in worktree.CreateIn) bool {
 	if _, err := os.Lstat(in.Path); err == nil {
 		return true
@@ -115,8 +115,8 @@ func taken(ctx context.Context, repo *worktree.Repo, in worktree.CreateIn) bool 
 	return err == nil && has
 }
 
-// Drop takes back a worktree that this start made: it holds nothing yet, and
-// anything else keeps it. Its branch goes only if this start made that too.
+// Drop removes a worktree created by this start: it is empty; one with content is kept. Its branch
+// is deleted only if this start created it, too.
 func (s Trees) Drop(tree *worktree.Worktree, branch bool) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
@@ -128,9 +128,9 @@ func (s Trees) Drop(tree *worktree.Worktree, branch bool) error {
 	return err
 }
 
-// Left are the members that have left a worktree of their own behind, newest
-// first: one for each worktree that no member of the roster works in. Whether it still
-// exists is for the caller to see. all is the roster with those who left.
+// Left returns the members that have left a worktree of their own behind, newest first: one for
+// each worktree that no current member uses. The caller checks whether it still exists. all is the
+// roster including former members.
 func Left(all []ledger.Member) []ledger.Member {
 	var out []ledger.Member
 	for _, m := range all {
@@ -152,7 +152,7 @@ func Left(all []ledger.Member) []ledger.Member {
 	})
 }
 
-// left are the worktrees of a repository that members of a name have left, newest first.
+// left returns the worktrees in a repository left by former members of a name, newest first.
 func (s Trees) left(ctx context.Context, row ledger.Member) ([]ledger.Member, error) {
 	all, err := s.Ledger.Members(ctx, true)
 	if err != nil {
@@ -163,9 +163,9 @@ func (s Trees) left(ctx context.Context, row ledger.Member) ([]ledger.Member, er
 	}), nil
 }
 
-// again gives a new member the worktree and the branch that the last one of its name
-// has left. A worktree that was deleted is made again where its branch exists. What is
-// written first is found by the next supervisor.
+// again gives a new member the worktree and branch left by the last member of its name. A deleted
+// worktree is created again if its branch exists. Recording it first lets the next supervisor find
+// it.
 func (s Trees) again(ctx context.Context, repo *worktree.Repo, row ledger.Member) (ledger.Member, error) {
 	left, err := s.left(ctx, row)
 	if err != nil {
@@ -185,9 +185,9 @@ func (s Trees) again(ctx context.Context, repo *worktree.Repo, row ledger.Member
 	return row, nil
 }
 
-// clearLeft removes the worktrees that members of the name have left and that hold nothing
-// which is not elsewhere; their commits stay on their branches. What cannot be removed
-// is not in the way of a new one.
+// clearLeft removes the worktrees left by former members of the name that hold nothing which is
+// not elsewhere; their commits stay on their branches. A worktree that cannot be removed does not
+// block a new one.
 func (s Trees) clearLeft(ctx context.Context, teamKey string, repo *worktree.Repo, row ledger.Member) {
 	left, err := s.left(ctx, row)
 	if err != nil {
@@ -205,7 +205,7 @@ func (s Trees) clearLeft(ctx context.Context, teamKey string, repo *worktree.Rep
 	}
 }
 
-// BranchName is the branch of a member: the one that was asked for, or one of the team.
+// BranchName returns the branch of a member: the requested one, or one of the team.
 func BranchName(teamKey, name, asked string) string {
 	if asked != "" {
 		return asked
@@ -213,15 +213,15 @@ func BranchName(teamKey, name, asked string) string {
 	return branchRoot(teamKey) + name
 }
 
-// branchRoot is what the names of all branches begin with that a team makes.
+// branchRoot returns the prefix of all branches that a team creates.
 func branchRoot(teamKey string) string { return "teamctl/" + teamKey + "/" }
 
-// OwnBranch reports whether the team made the branch, by its name. Any other was
-// there before the member that works on it, and is nobody's here to delete.
+// OwnBranch reports whether the team created the branch, by its name. Other branches existed
+// before the member and must not be deleted.
 func OwnBranch(teamKey, branch string) bool { return strings.HasPrefix(branch, branchRoot(teamKey)) }
 
-// Repair undoes or completes what a killed process left half done in the team's repositories, of
-// which own is its first.
+// Repair undoes or completes the unfinished work of killed processes in the team's repositories;
+// own is the team's own.
 func (s Trees) Repair(ctx context.Context, own string) {
 	more, err := RepositoriesOf(ctx, s.Ledger)
 	if err != nil && ctx.Err() == nil {

@@ -33,7 +33,7 @@ func git(t *testing.T, dir string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// newTrees is a team with a repository, and its members.
+// newTrees returns a team with a repository, and its members.
 func newTrees(t *testing.T, names ...string) (Trees, ledger.TeamRow, []ledger.Member) {
 	t.Helper()
 	tm, members := looptest.NewTeam(t, names...)
@@ -53,7 +53,7 @@ func newTrees(t *testing.T, names ...string) (Trees, ledger.TeamRow, []ledger.Me
 	return New(t.Context(), tm), row, members
 }
 
-// now is a member as the ledger has it, with a worktree of its own.
+// now returns a member's current row, with a worktree of its own.
 func now(t *testing.T, s Trees, m ledger.Member) ledger.Member {
 	t.Helper()
 	row, err := s.Ledger.MemberBySession(t.Context(), m.SessionKey)
@@ -64,8 +64,8 @@ func now(t *testing.T, s Trees, m ledger.Member) ledger.Member {
 	return row
 }
 
-// A worktree is recorded before it is made, found again by the next start, and made again from
-// its branch after it was deleted.
+// A worktree is recorded before it is created, found again by the next start, and created again
+// from its branch after it was deleted.
 func TestEnsure(t *testing.T) {
 	t.Parallel()
 	s, row, members := newTrees(t, "ann")
@@ -90,7 +90,7 @@ func TestEnsure(t *testing.T) {
 	}
 }
 
-// A path or a branch that exists is another's: the worktree gets the next number.
+// A path or a branch that exists belongs to someone else: the worktree gets the next number.
 func TestEnsureTaken(t *testing.T) {
 	t.Parallel()
 	s, row, members := newTrees(t, "ann")
@@ -113,7 +113,7 @@ func TestEnsureTaken(t *testing.T) {
 	}
 }
 
-// Members without a worktree of their own get none made.
+// No worktree is created for members without one of their own.
 func TestEnsureNone(t *testing.T) {
 	t.Parallel()
 	s, row, members := newTrees(t, "ann")
@@ -132,8 +132,8 @@ func TestEnsureNone(t *testing.T) {
 	}
 }
 
-// A new member gets the worktree that the last one of its name has left, and with Fresh a new
-// one; an unused one that was left is removed then.
+// A new member gets the worktree left by the last member of its name, and with Fresh a new one; an
+// unused leftover is removed then.
 func TestLeft(t *testing.T) {
 	t.Parallel()
 	s, row, members := newTrees(t, "ann")
@@ -168,8 +168,8 @@ func TestLeft(t *testing.T) {
 	}
 }
 
-// The environment of a worktree has its ports, and what the person set for the member wins. A
-// setup command runs once, and only with consent.
+// The environment of a worktree has its ports, and the member's own variables win. A setup command
+// runs once, and only with consent.
 func TestFurnish(t *testing.T) {
 	t.Parallel()
 	s, row, members := newTrees(t, "ann")
@@ -202,7 +202,7 @@ func TestFurnish(t *testing.T) {
 	}
 }
 
-// What a killed process left half made is undone in every repository of the team.
+// The unfinished work of a killed process is undone in every repository of the team.
 func TestRepair(t *testing.T) {
 	t.Parallel()
 	s, row, members := newTrees(t, "ann")
