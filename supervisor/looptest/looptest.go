@@ -118,12 +118,25 @@ func (b *Bus) Next() {
 // Until runs the loop, and every timer as soon as it is armed, until cond holds.
 func (b *Bus) Until(what string, cond func() bool) {
 	b.Helper()
+	b.until(what, cond, true)
+}
+
+// Await runs the loop until cond holds. Timers are left to the test.
+func (b *Bus) Await(what string, cond func() bool) {
+	b.Helper()
+	b.until(what, cond, false)
+}
+
+func (b *Bus) until(what string, cond func() bool, fire bool) {
+	b.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for deadline := time.Now().Add(2 * time.Minute); !cond(); {
-		for name := range b.Timers {
-			b.Fire(name)
-			break
+		if fire {
+			for name := range b.Timers {
+				b.Fire(name)
+				break
+			}
 		}
 		select {
 		case f := <-b.queue:

@@ -1,0 +1,502 @@
+package delivery
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/inbox"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor/approval"
+	"github.com/teamctl/teamctl/supervisor/loop"
+	"github.com/teamctl/teamctl/supervisor/looptest"
+	"github.com/teamctl/teamctl/supervisor/policy"
+	"github.com/teamctl/teamctl/supervisor/quota"
+	"github.com/teamctl/teamctl/team"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// rig is a team with one member, ann, whose agent is reached by a channel that the test scripts.
+type rig struct {
+	*looptest.Bus
+	tm      loop.Team
+	session string
+	d       *Delivery
+	ch      *channel
+	report  func(team.Observation)
+
+	// What the core and the account of usage were told.
+	atRest  int
+	limits  []team.Verdict
+	counted []team.Observation
+}
+
+// channel is the way into ann.
+type channel struct {
+	deliver func(mail []team.Mail) []team.Outcome
+	answer  func(team.Reply) error
+	settles bool
+
+	mu         sync.Mutex
+	given      []team.Mail
+	replies    []team.Reply
+	interrupts int
+	closed     int
+}
+
+func (c *channel) Deliver(_ context.Context, mail []team.Mail) []team.Outcome {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.given = append(c.given, mail...)
+	return c.deliver(mail)
+}
+
+func (c *channel) Answer(_ context.Context, r team.Reply) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.replies = append(c.replies, r)
+	if c.answer != nil {
+		return c.answer(r)
+	}
+	return nil
+}
+
+func (c *channel) Interrupt(context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.interrupts++
+	return nil
+}
+
+func (c *channel) Close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed++
+}
+
+func (c *channel) Settles() bool { return c.settles }
+
+// count returns how often messages were given, how many replies came, and how often it was closed.
+func (c *channel) count() (given, replies, closed int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.given), len(c.replies), c.closed
+}
+
+// outcomes are one outcome for each message.
+func outcomes(o team.Outcome) func([]team.Mail) []team.Outcome {
+	return func(mail []team.Mail) (out []team.Outcome) {
+		for _, m := range mail {
+			o.ID = m.ID
+			out = append(out, o)
+		}
+		return out
+	}
+}
+
+// screen is the generation of a member. It is never interrupted through its terminal here.
+type screen struct{ backends.Attached }
+
+func (screen) Proc() backends.Proc { return backends.Proc{} }
+
+// newRig starts the delivery of a team whose member runs, without a channel yet.
+func newRig(t *testing.T, ch *channel) *rig {
+	t.Helper()
+	tm, members := looptest.NewTeam(t, "ann")
+	r := &rig{Bus: looptest.NewBus(t, members...), tm: tm, session: members[0].SessionKey, ch: ch}
+	r.List[0].Channel, r.List[0].Screen = true, screen{}
+	starting, running, gen, at := team.Starting, team.Running, "g1", time.Now().Add(-time.Minute).UnixMilli()
+	r.patch(ledger.MemberPatch{Observed: &starting, Generation: &gen})
+	r.patch(ledger.MemberPatch{Observed: &running, StartedAt: &at})
+	p := policy.Policy{}.WithDefaults().ServicePolicy
+	r.d = New(Options{Team: tm, Core: r, Usage: account{r}, Courier: r, Policy: p, Wall: time.Now})
+	r.StartService(r.d)
+	return r
+}
+
+// open is newRig with its channel open.
+func open(t *testing.T, ch *channel) *rig {
+	t.Helper()
+	r := newRig(t, ch)
+	r.d.Open(r.session)
+	r.Await("the channel is open", func() bool { return r.d.ways[r.session].conn != nil })
+	return r
+}
+
+func (r *rig) Open(_ context.Context, in ChannelIn) (Channel, error) {
+	r.report = in.Report
+	return r.ch, nil
+}
+
+func (r *rig) patch(p ledger.MemberPatch) {
+	r.Helper()
+	if err := r.Patch(r.session, p); err != nil {
+		r.Fatal(err)
+	}
+}
+
+// Patch is what the core does with a row.
+func (r *rig) Patch(session string, p ledger.MemberPatch) error {
+	p.SessionKey = session
+	if p.Notice != nil {
+		p.Notice.MessageID = team.NewUUID()
+	}
+	row, err := r.tm.Ledger.UpdateMember(context.Background(), p)
+	if err == nil {
+		r.List[0].Member = row
+	}
+	return err
+}
+
+func (r *rig) Ready(session, _ string) {
+	yes := true
+	_ = r.Patch(session, ledger.MemberPatch{Ready: &yes})
+}
+
+func (r *rig) AtRest(string) { r.atRest++ }
+
+// account is Usage.
+type account struct{ r *rig }
+
+func (account) Ended(string) time.Time { return time.Time{} }
+func (a account) Limited(_ loop.Member, v team.Verdict) bool {
+	a.r.limits = append(a.r.limits, v)
+	return true
+}
+func (a account) Counted(_ loop.Member, o team.Observation) { a.r.counted = append(a.r.counted, o) }
+
+// saw is an observation of the agent's own hooks, which the loop has taken.
+func (r *rig) saw(o team.Observation) {
+	r.Helper()
+	if o.At.IsZero() {
+		o.At = time.Now()
+	}
+	o.Tier = team.TierHook
+	n := len(r.counted)
+	r.report(o)
+	r.Await("taken", func() bool { return len(r.counted) > n })
+}
+
+// post mails a message to ann, and has the loop see its event.
+func (r *rig) post(text string) (id string) {
+	r.Helper()
+	m, _, err := r.tm.Mailer().Post(r.Context(), ledger.NewMessage{Kind: team.KindMessage, From: team.LeadName, To: "ann", Text: text})
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.d.Event(ledger.Event{What: team.EventMessageMailed, ID: m.ID, Who: "ann"})
+	return m.ID
+}
+
+func (r *rig) delivery(id string) ledger.Delivery {
+	r.Helper()
+	d, err := r.tm.Ledger.Delivery(r.Context(), id, "ann")
+	if err != nil {
+		r.Fatal(err)
+	}
+	return d
+}
+
+// ask has ann ask for a permission and returns its row in the queue.
+func (r *rig) ask(request string) (a ledger.Approval) {
+	r.Helper()
+	r.saw(team.Observation{Activity: team.Waiting, For: team.WaitPermission, Ask: &team.Ask{ID: request, For: team.WaitPermission, Tool: "Bash", Description: "rm x"}})
+	r.Await("queued", func() bool { c := r.d.ways[r.session].conn; return c.asked[request] > 0 && len(c.brings) == 0 })
+	a, err := r.tm.Ledger.Approval(r.Context(), request)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return a
+}
+
+// approve answers a request as the lead does, and has the loop see the event that often.
+func (r *rig) approve(a ledger.Approval, events int) {
+	r.Helper()
+	if _, err := r.tm.Ledger.Answer(r.Context(), ledger.AnswerIn{ID: a.ID, Approve: true, By: team.LeadName}); err != nil {
+		r.Fatal(err)
+	}
+	for range events {
+		r.d.Event(ledger.Event{What: team.EventApprovalApproved, ID: strconv.FormatInt(a.ID, 10)})
+	}
+}
+
+// A channel that hands a message over and says no more leaves it injected: it is accepted by a
+// receipt only, and in the mailbox it is marked as read by then.
+func TestInjectedUntilThereIsEvidence(t *testing.T) {
+	t.Parallel()
+	r := open(t, &channel{deliver: outcomes(team.Outcome{State: team.Injected})})
+	id := r.post("hello")
+	r.Await("handed over", func() bool { return r.delivery(id).State == team.Injected })
+	r.saw(team.Observation{Activity: team.Working})
+	r.saw(team.Observation{Activity: team.Idle})
+	r.d.Deliver(r.session)
+	r.Await("looked at again", func() bool { return !r.d.ways[r.session].conn.busy })
+	if d := r.delivery(id); d.State != team.Injected || d.Evidence != "" {
+		t.Errorf("without evidence: %s, %q", d.State, d.Evidence)
+	}
+	r.saw(team.Observation{Receipts: []team.Receipt{{ID: id, State: team.Accepted, Evidence: "in its transcript"}}})
+	r.Await("accepted", func() bool { return r.delivery(id).State == team.Accepted })
+	if given, _, _ := r.ch.count(); given != 1 || r.delivery(id).Evidence != "in its transcript" {
+		t.Errorf("given %d times, %+v", given, r.delivery(id))
+	}
+	box, err := r.tm.Mailer().Box("ann")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left, err := box.Unread(t.Context()); err != nil || len(left) != 0 {
+		t.Errorf("still unread in the mailbox: %+v, %v", left, err)
+	}
+}
+
+// What nothing shows for longer than its way takes is unknown, and a channel that can be asked is
+// asked before that.
+func TestUnknownAfterItsTime(t *testing.T) {
+	t.Parallel()
+	for _, settles := range []bool{false, true} {
+		r := open(t, &channel{deliver: outcomes(team.Outcome{State: team.Injected}), settles: settles})
+		id := r.post("hello")
+		r.Await("handed over", func() bool { return r.delivery(id).State == team.Injected && !r.d.ways[r.session].conn.busy })
+		wait := r.d.policy.Doubt
+		if settles {
+			wait = r.d.policy.Evidence
+		}
+		if p := r.Periods[evidenceTimer(r.session)]; p <= 0 || p > wait {
+			t.Errorf("settles %v: looked at in %s, want at most %s", settles, p, wait)
+		}
+		c := r.d.ways[r.session].conn
+		out, err := r.tm.Ledger.Waiting(t.Context(), r.session)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.d.giveUpHope(t.Context(), c, r.List[0].Member, out, time.Now().Add(time.Minute)); err != nil || r.delivery(id).State != team.Injected {
+			t.Errorf("settles %v: %s after a minute, %v", settles, r.delivery(id).State, err)
+		}
+		if _, err := r.d.giveUpHope(t.Context(), c, r.List[0].Member, out, time.Now().Add(time.Hour)); err != nil || r.delivery(id).State != team.Unknown {
+			t.Errorf("settles %v: %s after an hour, %v", settles, r.delivery(id).State, err)
+		}
+	}
+}
+
+// A message that the channel cannot take now stays held, and is given again when the agent is seen
+// to do something else.
+func TestHeldIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	r := open(t, &channel{deliver: outcomes(team.Outcome{State: team.Held, Reason: "a dialog is in the way"})})
+	id := r.post("hello")
+	r.Await("held", func() bool { return r.delivery(id).State == team.Held && r.d.ways[r.session].conn.waiting })
+	if d := r.delivery(id); d.Reason != "a dialog is in the way" {
+		t.Errorf("held because %q", d.Reason)
+	}
+	r.ch.mu.Lock()
+	r.ch.deliver = outcomes(team.Outcome{State: team.Accepted, Evidence: "it answers"})
+	r.ch.mu.Unlock()
+	r.saw(team.Observation{Activity: team.Idle})
+	r.Await("accepted", func() bool { return r.delivery(id).State == team.Accepted })
+}
+
+// Mail for a member whose provider has reached its limit stays in the ledger, with the reason.
+func TestLimitHoldsMailBack(t *testing.T) {
+	t.Parallel()
+	r := open(t, &channel{deliver: outcomes(team.Outcome{State: team.Accepted, Evidence: "it answers"})})
+	agent := team.MemberSpec{Agent: "claude", WorktreeMode: "none"}
+	r.patch(ledger.MemberPatch{Spec: &agent})
+	if _, _, err := quota.Note(t.Context(), r.tm.Ledger, "claude", "ann", time.Now(), time.Time{}, []string{"usage limit"}); err != nil {
+		t.Fatal(err)
+	}
+	id := r.post("hello")
+	r.Await("held", func() bool { return r.delivery(id).State == team.Held })
+	if given, _, _ := r.ch.count(); given != 0 {
+		t.Errorf("given %d messages", given)
+	}
+	if err := quota.End(t.Context(), r.tm.Ledger, "claude", nil); err != nil {
+		t.Fatal(err)
+	}
+	r.d.Deliver(r.session)
+	r.Await("accepted", func() bool { return r.delivery(id).State == team.Accepted })
+}
+
+// A permission is answered once, however often its event and observations of the agent come.
+func TestPermissionIsAnsweredOnce(t *testing.T) {
+	t.Parallel()
+	r := open(t, &channel{})
+	a := r.ask("perm-1")
+	r.saw(team.Observation{Activity: team.Waiting, For: team.WaitPermission, Ask: &team.Ask{ID: "perm-1", For: team.WaitPermission, Tool: "Bash"}})
+	r.approve(a, 3)
+	r.saw(team.Observation{Activity: team.Working})
+	r.Await("answered", func() bool { return len(r.d.ways[r.session].conn.asked) == 0 })
+	r.d.Event(ledger.Event{What: team.EventApprovalApproved, ID: strconv.FormatInt(a.ID, 10)})
+	if _, replies, _ := r.ch.count(); replies != 1 || !r.ch.replies[0].Allow || r.ch.replies[0].ID != "perm-1" {
+		t.Errorf("replies: %+v", r.ch.replies)
+	}
+	if all, err := r.tm.Ledger.Approvals(t.Context(), ledger.ApprovalFilter{}); err != nil || len(all) != 1 {
+		t.Errorf("%d approvals, %v", len(all), err)
+	}
+}
+
+// A dialog that is not drawn yet is answered at the next observation of the agent, and not before.
+func TestAnswerWaitsForItsDialog(t *testing.T) {
+	t.Parallel()
+	drawn := false
+	r := open(t, &channel{answer: func(team.Reply) error {
+		if !drawn {
+			return team.Errorf(team.CodeUnavailable, "no dialog is up").WithReason("no_dialog")
+		}
+		return nil
+	}})
+	a := r.ask("perm-1")
+	r.approve(a, 1)
+	r.Await("owed", func() bool { return len(r.d.ways[r.session].conn.owed) == 1 })
+	r.ch.mu.Lock()
+	drawn = true
+	r.ch.mu.Unlock()
+	r.saw(team.Observation{Activity: team.Waiting, For: team.WaitPermission})
+	r.Await("answered", func() bool { return len(r.d.ways[r.session].conn.asked) == 0 })
+	if _, replies, _ := r.ch.count(); replies != 2 {
+		t.Errorf("%d attempts", replies)
+	}
+}
+
+// A rule of the team answers at once, and nobody is asked.
+func TestRuleAnswers(t *testing.T) {
+	t.Parallel()
+	r := open(t, &channel{})
+	rules := team.Permissions{Deny: []team.PermissionRule{{Tool: "Bash"}}}
+	if err := r.tm.Ledger.Set(t.Context(), approval.SettingPermissions, rules); err != nil {
+		t.Fatal(err)
+	}
+	r.saw(team.Observation{Activity: team.Waiting, For: team.WaitPermission, Ask: &team.Ask{ID: "perm-1", For: team.WaitPermission, Tool: "Bash"}})
+	r.Await("answered", func() bool { _, replies, _ := r.ch.count(); return replies == 1 })
+	if reply := r.ch.replies[0]; reply.Allow || reply.Feedback == "" {
+		t.Errorf("reply: %+v", reply)
+	}
+}
+
+// What an interrupted turn has asked for is withdrawn once the agent is seen idle, and the lead is
+// told that the turn was interrupted.
+func TestInterruptedTurn(t *testing.T) {
+	t.Parallel()
+	r := open(t, &channel{})
+	a := r.ask("perm-1")
+	end := r.d.Interrupt(r.session)
+	if end == nil {
+		t.Fatal("no channel to interrupt by")
+	}
+	if err := end(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if a, err := r.tm.Ledger.Approval(t.Context(), "perm-1"); err != nil || a.State != ledger.ApprovalPending {
+		t.Errorf("before the turn is seen to be over: %s, %v", a.State, err)
+	}
+	r.saw(team.Observation{Activity: team.Idle})
+	r.Await("withdrawn", func() bool {
+		got, err := r.tm.Ledger.Approval(t.Context(), strconv.FormatInt(a.ID, 10))
+		return err == nil && got.State == ledger.ApprovalExpired
+	})
+	told, err := r.tm.Ledger.Messages(t.Context(), ledger.MessageFilter{Kind: team.KindIdle})
+	if err != nil || len(told) != 1 || told[0].To != team.LeadName || !strings.Contains(told[0].Text, string(inbox.IdleInterrupted)) {
+		t.Errorf("told the lead: %+v, %v", told, err)
+	}
+	if r.atRest != 1 {
+		t.Errorf("at rest %d times", r.atRest)
+	}
+}
+
+// A limit is noted once, however often the agent says it, and counts reach the account.
+func TestLimitIsNotedOnce(t *testing.T) {
+	t.Parallel()
+	r := open(t, &channel{})
+	since := time.Now()
+	for range 3 {
+		r.saw(team.Observation{Activity: team.Limited, Since: since, Until: since.Add(time.Hour), Usage: &team.Usage{InputTokens: 5}})
+	}
+	if len(r.limits) != 1 || len(r.counted) != 3 {
+		t.Errorf("%d limits, %d counts", len(r.limits), len(r.counted))
+	}
+	if m := r.List[0]; m.Activity != team.Limited || m.LimitedTo != since.Add(time.Hour).UnixMilli() || !r.Armed(limitTimer(r.session)) {
+		t.Errorf("row: %s until %d", m.Activity, m.LimitedTo)
+	}
+	r.d.Closed(r.session)
+	if r.Armed(limitTimer(r.session)) {
+		t.Error("its end is waited for after the generation has ended")
+	}
+}
+
+// What an earlier generation reports changes nothing, and its channel is closed when another opens.
+func TestEarlierGeneration(t *testing.T) {
+	t.Parallel()
+	r := open(t, &channel{})
+	old, gen := r.report, "g2"
+	r.patch(ledger.MemberPatch{Generation: &gen})
+	r.d.Open(r.session)
+	r.Await("closed", func() bool { _, _, closed := r.ch.count(); return closed == 1 })
+	was := r.List[0].Activity
+	old(team.Observation{Tier: team.TierHook, Activity: team.Working, At: time.Now()})
+	r.Await("taken", func() bool { return r.Waiting() == 0 })
+	if r.List[0].Activity != was {
+		t.Errorf("an earlier generation has made it %s", r.List[0].Activity)
+	}
+}
+
+// A member that has left is forgotten, and its channel closed. A channel that opens too late is
+// closed at once.
+func TestChannelsAreClosed(t *testing.T) {
+	t.Parallel()
+	r := open(t, &channel{})
+	list := r.List
+	r.List = nil
+	r.d.Looked(true)
+	r.Await("closed", func() bool { _, _, closed := r.ch.count(); return closed == 1 })
+	if len(r.d.ways) != 0 {
+		t.Errorf("%d ways left", len(r.d.ways))
+	}
+	r.List = list
+	r.d.Open(r.session)
+	stopped := team.Exited
+	r.patch(ledger.MemberPatch{Observed: &stopped})
+	r.Await("closed", func() bool { _, _, closed := r.ch.count(); return closed == 2 })
+	if r.d.ways[r.session].conn != nil {
+		t.Error("a generation that has ended has a channel")
+	}
+}
+
+// An agent that says itself what it does gets its usage counted, and nothing else of what is seen.
+func TestWithoutAChannel(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, &channel{})
+	r.List[0].Channel = false
+	r.d.Open(r.session)
+	was := r.List[0].Activity
+	r.d.Observed(r.session, "g1", team.Observation{Tier: team.TierHook, Activity: team.Working, At: time.Now(), Usage: &team.Usage{InputTokens: 5}})
+	if len(r.counted) != 1 || r.List[0].Activity != was || r.d.Interrupt(r.session) != nil {
+		t.Errorf("%d counts, %s", len(r.counted), r.List[0].Activity)
+	}
+}
+
+// A channel that does not open is logged, and the mail stays where it is.
+func TestChannelDoesNotOpen(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	failed := make(chan struct{})
+	r.d.courier = noCourier{failed}
+	r.d.Open(r.session)
+	<-failed
+	id := r.post("hello")
+	if d := r.delivery(id); d.State != team.Mailed {
+		t.Errorf("without a channel: %s", d.State)
+	}
+}
+
+type noCourier struct{ failed chan struct{} }
+
+func (n noCourier) Open(context.Context, ChannelIn) (Channel, error) {
+	defer close(n.failed)
+	return nil, errors.New("no server")
+}

@@ -1,0 +1,284 @@
+package usage
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor/looptest"
+	"github.com/teamctl/teamctl/supervisor/quota"
+	"github.com/teamctl/teamctl/team"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// rig is a team of agents of two providers, with their turns.
+type rig struct {
+	*looptest.Bus
+	led *ledger.Ledger
+	u   *Usage
+
+	broken  []string // by session key: turns that were broken off
+	delayed []string // turns that would go on by themselves
+	ended   map[string]time.Time
+	retried []string
+	mail    map[string]int
+}
+
+// Break and the next three are Turns.
+func (r *rig) Break(session, _ string) { r.broken = append(r.broken, session) }
+
+func (r *rig) BreakOff(session string) func(context.Context) {
+	r.delayed = append(r.delayed, session)
+	return func(context.Context) {}
+}
+
+func (r *rig) LimitEnded(session string, at time.Time) { r.ended[session] = at }
+
+func (r *rig) Deliver(session string) { r.mail[session]++ }
+
+// newRig has ann and bob of Claude Code, and cyd of Codex. All of them run.
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	tm, members := looptest.NewTeam(t, "ann", "bob", "cyd")
+	r := &rig{Bus: looptest.NewBus(t, members...), led: tm.Ledger, ended: map[string]time.Time{}, mail: map[string]int{}}
+	for i, agent := range []string{"claude", "claude", "codex"} {
+		r.List[i].Spec.Agent, r.List[i].Observed = agent, team.Running
+	}
+	r.u = New(tm, func(session string) { r.retried = append(r.retried, session) })
+	r.u.Serve(r)
+	return r
+}
+
+// start is newRig with the service started.
+func start(t *testing.T) *rig {
+	t.Helper()
+	r := newRig(t)
+	r.StartService(r.u)
+	return r
+}
+
+func (r *rig) set(name string, v any) {
+	r.Helper()
+	if err := r.led.Set(r.Context(), name, v); err != nil {
+		r.Fatal(err)
+	}
+}
+
+func (r *rig) quota() quota.Quota {
+	r.Helper()
+	q, err := quota.Read(r.Context(), r.led)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return q
+}
+
+func (r *rig) events(what string) []ledger.Event {
+	r.Helper()
+	list, err := r.led.Events(r.Context(), 0, 0, ledger.EventFilter{What: what})
+	if err != nil {
+		r.Fatal(err)
+	}
+	return list
+}
+
+// counts is an agent's running total of a conversation.
+func (r *rig) counts(i int, conversation string, tokens int64) {
+	r.u.Counted(r.List[i], team.Observation{Conversation: conversation, Usage: &team.Usage{InputTokens: tokens}})
+}
+
+// resume ends the limit of an agent and has the loop see its event.
+func (r *rig) resume(agent string) {
+	r.Helper()
+	if err := quota.End(r.Context(), r.led, agent, nil); err != nil {
+		r.Fatal(err)
+	}
+	list := r.events(team.EventUsageResumed)
+	r.u.Event(list[len(list)-1])
+}
+
+// A limit stops the agents of its provider and no others, and is noted once for all who run into it.
+func TestLimitIsOfOneProvider(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	v := team.Verdict{Activity: team.Limited, Since: time.Now(), Until: time.Now().Add(time.Hour), Evidence: []string{"limit reached"}}
+	if !r.u.Limited(r.List[0], v) || !r.u.Limited(r.List[1], v) {
+		t.Fatal("it was not noted")
+	}
+	q := r.quota()
+	for i, blocked := range []bool{true, true, false} {
+		if no := q.Blocks(r.List[i].Member, time.Now()); (no != nil) != blocked {
+			t.Errorf("%s: %v", r.List[i].Name, no)
+		}
+	}
+	if n := len(r.events(team.EventUsageLimited)); n != 1 {
+		t.Errorf("%d events", n)
+	}
+	if p := r.Periods["limits"]; p <= 59*time.Minute || p > time.Hour {
+		t.Errorf("looked at again in %s", p)
+	}
+	r.resume("claude")
+	if no := r.quota().Blocks(r.List[0].Member, time.Now()); no != nil {
+		t.Errorf("after its end: %v", no)
+	}
+}
+
+// Both who ran into a limit are told to go on when it ends, once each; nobody of another provider
+// is, and what was held is handed over again.
+func TestLimitEnds(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	for _, i := range []int{0, 1} {
+		r.u.Limited(r.List[i], team.Verdict{Activity: team.Limited, Since: time.Now()})
+	}
+	r.List[2].Observed = team.Backoff
+	r.resume("claude")
+	told := func() (to []string) {
+		list, err := r.led.Messages(r.Context(), ledger.MessageFilter{Kind: team.KindInfo})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range list {
+			to = append(to, m.To)
+		}
+		return to
+	}
+	r.Until("told", func() bool { return len(told()) == 2 })
+	list := r.events(team.EventUsageResumed)
+	r.u.Event(list[0])
+	r.Until("told again", func() bool { return len(r.delayed) == 4 && r.Waiting() == 0 })
+	if to := told(); len(to) != 2 || to[0] == to[1] {
+		t.Errorf("told %v", to)
+	}
+	if len(r.retried) != 2 || r.retried[0] != r.List[2].SessionKey || r.mail[r.List[2].SessionKey] != 0 {
+		t.Errorf("retried %v, mail %v", r.retried, r.mail)
+	}
+	if len(r.ended) != 2 || r.ended[r.List[0].SessionKey].IsZero() || r.mail[r.List[0].SessionKey] != 2 {
+		t.Errorf("ended %v, mail %v", r.ended, r.mail)
+	}
+}
+
+// A limit whose time has come is ended by the service where the team goes on by itself, and left to
+// a person elsewhere.
+func TestLimitIsOver(t *testing.T) {
+	t.Parallel()
+	for _, resume := range []bool{false, true} {
+		r := start(t)
+		r.set(quota.SettingBudgets, team.Budgets{Resume: resume})
+		r.u.Limited(r.List[0], team.Verdict{Activity: team.Limited, Since: time.Now().Add(-time.Hour), Until: time.Now().Add(-time.Minute)})
+		r.Fire("limits")
+		if n := len(r.events(team.EventUsageResumed)); (n == 1) != resume {
+			t.Errorf("resume %v: ended %d times", resume, n)
+		}
+	}
+}
+
+// What a killed supervisor had still to do for a limit that was ended in this run is done by the
+// next one: nobody reads its event again.
+func TestLimitEndedBeforeTheStart(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	if _, err := r.led.StartRun(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := quota.Note(t.Context(), r.led, "claude", "ann", time.Now(), time.Time{}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := quota.End(t.Context(), r.led, "claude", nil); err != nil {
+		t.Fatal(err)
+	}
+	r.StartService(r.u)
+	r.Until("told", func() bool {
+		list, err := r.led.Messages(t.Context(), ledger.MessageFilter{Kind: team.KindInfo})
+		return err == nil && len(list) == 1 && list[0].To == "ann"
+	})
+}
+
+// Four fifths of a budget are told once, its end too, and with its end the turns of those it holds
+// for are broken off: of the member for its own, of everybody for the team's.
+func TestBudgetIsToldOnce(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	r.set(quota.SettingBudgets, team.Budgets{Members: map[string]team.Budget{"ann": {Tokens: 100}}, Team: team.Budget{Tokens: 1000}})
+	warned := func() int { return len(r.events(team.EventUsageBudgetWarned)) }
+	r.counts(0, "c1", 79)
+	if n := warned(); n != 0 {
+		t.Errorf("warned at 79 %%: %d", n)
+	}
+	r.counts(0, "c1", 81)
+	r.counts(0, "c1", 90)
+	r.counts(0, "c2", 5) // another conversation counts from zero
+	if n := warned(); n != 1 || len(r.broken) != 0 {
+		t.Errorf("warned %d times, broken %v", n, r.broken)
+	}
+	r.counts(0, "c2", 10)
+	r.counts(0, "c2", 20)
+	if n := len(r.events(team.EventUsageBudgetUsedUp)); n != 1 || len(r.broken) != 1 || r.broken[0] != r.List[0].SessionKey {
+		t.Errorf("used up %d times, broken %v", n, r.broken)
+	}
+	r.counts(2, "c3", 2000)
+	if n := len(r.events(team.EventUsageBudgetUsedUp)); n != 2 || len(r.broken) != 4 {
+		t.Errorf("of the team: used up %d times, broken %v", n, r.broken)
+	}
+}
+
+// A next supervisor goes on with what was counted, and does not tell of the same bound again.
+func TestCountsGoOn(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	r.set(quota.SettingBudgets, team.Budgets{Members: map[string]team.Budget{"ann": {Tokens: 100}}})
+	r.counts(0, "c1", 85)
+	next := New(r.u.team, nil)
+	next.Serve(r)
+	r.StartService(next)
+	next.Counted(r.List[0], team.Observation{Conversation: "c2", Usage: &team.Usage{InputTokens: 6}})
+	if n := len(r.events(team.EventUsageBudgetWarned)); n != 1 {
+		t.Errorf("warned %d times", n)
+	}
+	if !r.Armed(flushTimer) || r.quota().Spent[r.List[0].SessionKey].Total().InputTokens != 85 {
+		t.Errorf("before the pause: %+v", r.quota().Spent)
+	}
+	r.Fire(flushTimer)
+	if u, _ := r.quota().Used(r.List[0].SessionKey); u.InputTokens != 91 {
+		t.Errorf("used %+v", u)
+	}
+}
+
+// What was counted last is written when the service ends.
+func TestLastCountsAreWritten(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	r.counts(0, "c1", 7)
+	if u, counted := r.quota().Used(r.List[0].SessionKey); counted {
+		t.Errorf("written at once: %+v", u)
+	}
+	r.u.Close()
+	if u, _ := r.quota().Used(r.List[0].SessionKey); u.InputTokens != 7 {
+		t.Errorf("after the end: %+v", u)
+	}
+}
+
+// A limit event of an agent that says itself what it does has it looked at, and one without data is
+// a changed budget.
+func TestEvents(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	r.set(quota.SettingBudgets, team.Budgets{Resume: true})
+	until := time.Now().Add(time.Hour)
+	if _, _, err := quota.Note(t.Context(), r.led, "codex", "cyd", time.Now(), until, nil); err != nil {
+		t.Fatal(err)
+	}
+	r.u.Event(ledger.Event{What: team.EventUsageLimited, ID: "codex", Data: json.RawMessage(`{}`)})
+	if !r.Armed("limits") {
+		t.Error("its end is not waited for")
+	}
+	r.u.Event(ledger.Event{What: team.EventUsageBudgetChanged})
+	if len(r.mail) != 3 || len(r.delayed) != 0 {
+		t.Errorf("a changed budget: mail %v, broken off %v", r.mail, r.delayed)
+	}
+}
