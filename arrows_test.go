@@ -188,13 +188,21 @@ var rooms = map[string]room{
 		may: []string{"team", "internal/run", "ledger", "worktree", "supervisor/loop"}, never: append([]string{"net"}, noExec...),
 		why: "the worktrees of members: git is in worktree, and when one is made the core decides",
 	},
+	"supervisor/rename": {
+		may: []string{"team", leaf, "backends/bundle", "ledger", "supervisor/loop"}, never: append([]string{"net"}, noExec...),
+		why: "a member's new name in mailbox, bundle and ledger: whether it has a process, and its pane, are the core's",
+	},
+	"supervisor/found": {
+		may: []string{"team", leaf, "backends/bundle", "ledger", "supervisor/trees"}, never: append([]string{"net"}, noExec...),
+		why: "the roster as files have it, for a ledger that is made anew: it changes nothing",
+	},
 	"supervisor": {
-		may:  []string{"supervisor/loop", "supervisor/policy", "supervisor/rest", "supervisor/trees", "supervisor/delivery", "supervisor/quota", "supervisor/state", "supervisor/usage", "team", leaf, "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/bundle", "backends/holder", "ledger", "inbox", "mail", "worktree", "internal/hooks", "internal/publish", "internal/sink"},
+		may:  []string{"supervisor/loop", "supervisor/policy", "supervisor/rename", "supervisor/rest", "supervisor/trees", "supervisor/delivery", "supervisor/quota", "supervisor/state", "supervisor/usage", "team", leaf, "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/bundle", "backends/holder", "ledger", "inbox", "mail", "worktree", "internal/hooks", "internal/publish", "internal/sink"},
 		libs: []string{multierr}, never: noSQL,
 		why: "the supervisor is handed its backends and what to launch: it knows no terminal, tool, agent or screen",
 	},
 	"tool": {
-		may:  []string{"team", leaf, "backends", "internal/cgroup", "internal/proc", "internal/run", "ledger", "inbox", "mail", "worktree", "internal/hooks", "internal/permit", "internal/publish", "internal/sink", "supervisor", "supervisor/trees", "supervisor/approval", "supervisor/quota", "supervisor/state"},
+		may:  []string{"team", leaf, "backends", "internal/cgroup", "internal/proc", "internal/run", "ledger", "inbox", "mail", "worktree", "internal/hooks", "internal/permit", "internal/publish", "internal/sink", "supervisor", "supervisor/found", "supervisor/trees", "supervisor/approval", "supervisor/quota", "supervisor/state"},
 		libs: []string{xsys}, never: append([]string{"flag"}, noSQL...),
 		why: "every operation once, for every edge: no printing, no flags, no MCP",
 	},
@@ -364,6 +372,9 @@ var testRooms = map[string][]string{
 	"supervisor":                {"supervisor/looptest", "supervisor/approval"},
 	"supervisor/trees":          {"supervisor/looptest"},
 	"supervisor/approval":       {"supervisor/looptest"},
+	"supervisor/delivery":       {"supervisor/looptest"},
+	"supervisor/rename":         {"supervisor/looptest"},
+	"supervisor/usage":          {"supervisor/looptest"},
 	"internal/control":          {"backends", "internal/publish"}, // a supervisor to serve needs one
 	".":                         {leaf, "ledger"},                 // reads test names out of documents; the examples use what the operations return
 }

@@ -27,5 +27,7 @@
 //	policy    when a member is started again, and by which clock
 //	rest      when an output has come to rest
 //	approval  what answers a request
+//	rename    a member's new name
+//	found     the roster as files have it, for a ledger that is made anew
 //	state     what an agent does, from what was observed
 package supervisor

@@ -177,7 +177,7 @@ type startResult struct {
 // backend start it. It runs outside the loop.
 func (s *Supervisor) start(ctx context.Context, t ledger.TeamRow, row ledger.Member, token string) (res startResult, err error) {
 	defer func() { err = outOfTime(ctx, err) }()
-	if err := s.renamesLeftOf(ctx, row); err != nil {
+	if err := s.renames.LeftOf(ctx, row); err != nil {
 		return res, err
 	}
 	if !team.KindOf(row.Spec.Agent).NoModel {

@@ -16,6 +16,7 @@ import (
 	"github.com/teamctl/teamctl/supervisor/delivery"
 	"github.com/teamctl/teamctl/supervisor/loop"
 	"github.com/teamctl/teamctl/supervisor/policy"
+	"github.com/teamctl/teamctl/supervisor/rename"
 	"github.com/teamctl/teamctl/supervisor/rest"
 	"github.com/teamctl/teamctl/supervisor/services"
 	"github.com/teamctl/teamctl/supervisor/trees"
@@ -68,7 +69,7 @@ type Supervisor struct {
 	output  *rest.Watcher
 	starts  chan struct{} // limits starts at once; steps use it
 	trees   trees.Trees
-	renames chan struct{} // has room for one; steps use it
+	renames *rename.Renames // steps use it
 
 	// The rest belongs to the loop.
 	team     ledger.TeamRow
@@ -117,8 +118,7 @@ func New(cfg Config) *Supervisor {
 		cfg: cfg, policy: cfg.Policy.WithDefaults(), clock: cfg.Clock.WithDefaults(), log: cfg.Log,
 		msgs: make(chan message), life: life{done: make(chan struct{}), ctx: ctx, cancel: cancel},
 		members: map[string]*member{}, timers: map[string]*time.Timer{},
-		starts:  make(chan struct{}, cfg.Policy.WithDefaults().Starts),
-		renames: make(chan struct{}, 1),
+		starts: make(chan struct{}, cfg.Policy.WithDefaults().Starts),
 	}
 	s.output = rest.New(s.policy.Settle, func(session, gen string) { s.send(settledOutput{session, gen}) })
 	s.serve()
@@ -129,6 +129,7 @@ func New(cfg Config) *Supervisor {
 func (s *Supervisor) serve() {
 	t := s.parts()
 	s.trees = trees.New(s.ctx, t)
+	s.renames = rename.New(rename.Options{Team: t, Alive: s.stillAlive, Dispose: s.dispose, Step: s.cfg.step})
 	git := services.NewSlots()
 	s.checkpoints = services.NewCheckpoints(t, git)
 	s.publisher, s.copies = services.NewPublisher(t), services.NewCopies(t, s.policy.CopyEvery, s.policy.CopyRest)
@@ -184,7 +185,7 @@ func (s *Supervisor) Start(ctx context.Context) error {
 	}
 	s.team, s.started = row, time.Now()
 	s.startServices(ctx)
-	_ = s.renamesLeft(ctx) // logged; tried again before the member starts
+	_ = s.renames.Left(ctx) // logged; tried again before the member starts
 	rows, err := s.cfg.Ledger.Members(ctx, false)
 	if err != nil {
 		return err

@@ -19,7 +19,7 @@ import (
 	"github.com/teamctl/teamctl/internal/publish"
 	"github.com/teamctl/teamctl/internal/regular"
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/supervisor/found"
 	"github.com/teamctl/teamctl/supervisor/services"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/worktree"
@@ -333,7 +333,7 @@ func findTeam(ctx context.Context, l team.Layout) (f ledger.Found) {
 	if text, err := regular.ReadFile(l.Config()); err == nil {
 		cfg, _ = team.ParseConfig(text) // nil where it makes no sense
 	}
-	f.Members = supervisor.FoundMembers(l, cfg)
+	f.Members = found.Members(l, cfg)
 	if cfg != nil {
 		f.Team = &ledger.TeamRow{
 			Key: l.Key, Name: cfg.Name, Description: cfg.Description, CreatedAt: cfg.CreatedAt,

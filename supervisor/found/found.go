@@ -1,4 +1,5 @@
-package supervisor
+// Package found reads the roster of a team from its files, for a ledger that has to be made anew.
+package found
 
 import (
 	"os"
@@ -12,15 +13,14 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// FoundMembers is the roster as config.json and the members' bundles have it: for a
-// ledger that has to be made anew. cfg may be nil.
-func FoundMembers(l team.Layout, cfg *team.Config) []ledger.FoundMember {
+// Members is the roster as config.json and the members' bundles have it. cfg may be nil.
+func Members(l team.Layout, cfg *team.Config) []ledger.FoundMember {
 	var list []ledger.FoundMember
 	known := map[string]bool{}
 	if cfg != nil {
 		for _, c := range cfg.Members {
 			known[strings.ToLower(c.Name)] = true
-			list = append(list, foundMember(l, c))
+			list = append(list, member(l, c))
 		}
 	}
 	entries, _ := os.ReadDir(l.Members()) // without it there are no bundles
@@ -29,7 +29,7 @@ func FoundMembers(l team.Layout, cfg *team.Config) []ledger.FoundMember {
 			continue
 		}
 		// Of one that has left, a bundle may be here still: only a living one counts.
-		f := foundMember(l, team.ConfigMember{Name: e.Name(), AgentID: team.AgentID(e.Name(), l.Key)})
+		f := member(l, team.ConfigMember{Name: e.Name(), AgentID: team.AgentID(e.Name(), l.Key)})
 		if f.Lives {
 			list = append(list, f)
 		}
@@ -37,7 +37,7 @@ func FoundMembers(l team.Layout, cfg *team.Config) []ledger.FoundMember {
 	return list
 }
 
-func foundMember(l team.Layout, c team.ConfigMember) ledger.FoundMember {
+func member(l team.Layout, c team.ConfigMember) ledger.FoundMember {
 	b := l.Bundle(c.Name)
 	m := ledger.Member{
 		AgentID: c.AgentID, Name: c.Name, Role: team.RoleExecutor, JoinedAt: c.JoinedAt, Color: c.Color,
