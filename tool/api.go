@@ -12,37 +12,37 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Caller is who asks. A person at a shell is the lead with Person set; an agent
-// is the member that its environment names.
+// Caller identifies the caller of an operation. A person at a shell is the lead with Person set;
+// an agent is the member that its environment names.
 type Caller struct {
 	Name    string // agent name; team.LeadName for a person
 	Session string
 	Role    team.Role
 	Person  bool
-	Mode    team.Mode // permission mode that narrows the role; empty: none does
-	// Conversation is the key of the session of the built-in agent that the call comes
-	// from; empty: from none, or from the member's own.
+	Mode    team.Mode // permission mode that narrows the role; empty: no restriction
+	// Conversation is the key of the built-in agent's session from which the call comes; empty:
+	// none, or the member's own session.
 	Conversation string
 }
 
-// Person is the caller at a shell that no agent runs in.
+// Person returns the caller for a person at a shell.
 func Person() Caller { return Caller{Name: team.LeadName, Role: team.RoleLeader, Person: true} }
 
-// Lead is the caller of a program that leads the team, such as a model with an MCP
-// client: it has the lead's role, permission mode and place on the roster. What waits
-// for a person waits for one all the same.
+// Lead returns the caller for a program that leads the team, such as a model with an MCP client:
+// it has the lead's role, permission mode and place on the roster. Requests that wait for a person
+// are not for it.
 func Lead(m ledger.Member) Caller {
 	return Caller{Name: m.Name, Session: m.SessionKey, Role: team.RoleLeader, Mode: m.Spec.Mode}
 }
 
-// Supervisor is what the operations need of a team's supervisor; the control
-// client implements it over the socket.
+// Supervisor is the part of a team's supervisor that the operations use; the control client
+// implements it over the socket.
 type Supervisor interface {
 	Spawn(ctx context.Context, in team.SpawnRequest) (supervisor.SpawnOut, error)
 	StopMembers(ctx context.Context, in team.StopRequest) ([]team.Stopped, error)
 	StartMembers(ctx context.Context, names []string) ([]ledger.Member, error)
 	RestartMembers(ctx context.Context, names []string) ([]ledger.Member, error)
-	// RenameMember gives another name to the member of a session, which has no process.
+	// RenameMember renames the member with a session key; the member must have no process.
 	RenameMember(ctx context.Context, session, name string) (ledger.Member, error)
 	Capture(ctx context.Context, name string, scrollback int) (string, error)
 	TypeText(ctx context.Context, name, text string, enter bool) error
@@ -50,50 +50,48 @@ type Supervisor interface {
 	PauseMembers(ctx context.Context, names []string, on bool) ([]ledger.Member, error)
 	RecoverMembers(ctx context.Context, names []string) ([]team.Recovered, error)
 	Status(ctx context.Context) (supervisor.Status, error)
-	// CarryOut does what an approval lets happen, if that was not done before.
+	// CarryOut carries out the action of an approval, unless that was done before.
 	CarryOut(ctx context.Context, approval int64) (ledger.Outcome, error)
 	Debug(ctx context.Context) (team.Debug, error)
-	// Explain tells what a member does and who says so.
+	// Explain reports what a member is doing, with the sources.
 	Explain(ctx context.Context, name string) (team.Report, error)
-	// InterruptMember ends the turn that a member is in.
+	// InterruptMember interrupts the current turn of a member.
 	InterruptMember(ctx context.Context, name string) error
 	Goroutines(ctx context.Context) (string, error)
-	// Quit ends the supervisor. With closeTeam nothing may run any more, and the
-	// backends remove what they keep for the team (the private tmux server).
+	// Quit ends the supervisor. With closeTeam no member may be running, and the backends remove
+	// the team's resources (the private tmux server).
 	Quit(ctx context.Context, closeTeam bool) error
 }
 
-// Env is what the operations run in. The zero value of each field but Home is
-// filled by cmd; tests hand in their own.
+// Env is the environment of the operations. cmd fills the zero value of each field except Home;
+// tests set their own.
 type Env struct {
 	Home team.Home
-	// Dial returns the team's supervisor. With start it is started when there is
-	// none; without, a team that has none gives nil and no error.
+	// Dial returns the team's supervisor. With start it starts one if none is running; otherwise it
+	// returns nil and no error then.
 	Dial func(ctx context.Context, l team.Layout, start bool) (Supervisor, error)
-	// Writer returns the ledger writer of this process for an open ledger, and the way to
-	// the supervisor for messages, which may be nil.
+	// Writer returns the ledger writer of this process for an open ledger, and the way to the
+	// supervisor for messages, which may be nil.
 	Writer func(l team.Layout, direct ledger.Writer) (ledger.Writer, mail.Settler)
-	// Watch tells of changes; nil: every opened team has its own.
+	// Watch reports changes of files; nil: each opened team has a hub of its own.
 	Watch *dirwatch.Hub
-	// CheckModel reports what keeps a model (provider/model; "" is the default) from being
-	// asked, or else what a person should know of it; nil: nothing is checked.
+	// CheckModel reports why a model (provider/model; "" is the default) cannot be used, or else a
+	// remark for a person; nil: models are not checked.
 	CheckModel func(ctx context.Context, ref string) (note string, err error)
-	// CheckConfine reports what keeps commands from being confined here; nil: nothing does.
+	// CheckConfine reports why commands cannot be confined on this machine; nil: they can.
 	CheckConfine func() error
-	// Models lists what can be asked: of one provider, or of all that are configured;
-	// nil: nothing is known.
+	// Models lists the available models of one provider, or of all configured ones; nil: unknown.
 	Models func(ctx context.Context, provider string, refresh bool) ([]ProviderModels, error)
-	// OwnSpecs are the agent specs that the person keeps in the home directory, and what is
-	// wrong with those that cannot be used; nil: none.
+	// OwnSpecs returns the agent specs in the user's home directory, and the errors of unusable
+	// ones; nil: none.
 	OwnSpecs func() (specs []team.AgentSpec, troubles []error)
-	// Dir is the directory by which a team is chosen where several exist and none is
-	// named; "" chooses none.
+	// Dir is the directory that selects a team if several exist and none is named; "" selects none.
 	Dir string
 
-	step func(name string) // of a test
+	step func(name string) // called by tests
 }
 
-// TeamCreateIn (R25, R78). Repo empty: no repository, no worktrees.
+// TeamCreateIn creates a team. Repo empty: no repository, no worktrees.
 type TeamCreateIn struct {
 	TeamName    string `json:"team_name"`
 	Description string `json:"description,omitempty"`
@@ -106,7 +104,7 @@ type TeamCreateIn struct {
 	Repos map[string]string `json:"repos,omitempty"` // further repositories: path by name
 }
 
-// TeamCreateOut (R84).
+// TeamCreateOut is the created team.
 type TeamCreateOut struct {
 	TeamName     string `json:"team_name"`
 	TeamFilePath string `json:"team_file_path"`
@@ -117,8 +115,8 @@ type TeamCreateOut struct {
 	Repos map[string]string `json:"repos,omitempty"` // further repositories: root by name
 }
 
-// TeamInfo is one team in a list. A team whose ledger cannot be read, or cannot be
-// written where it is, has Problem set.
+// TeamInfo is one team in a list. Problem is set if its ledger cannot be read, or cannot be
+// written at its path.
 type TeamInfo struct {
 	Key        string        `json:"team"`
 	Name       string        `json:"name"`
@@ -133,25 +131,24 @@ type TeamInfo struct {
 	Hint       string        `json:"hint,omitempty"` // what to do about it
 }
 
-// TeamDeleteOut (R92).
+// TeamDeleteOut is the result of deleting a team.
 type TeamDeleteOut struct {
 	Success  bool         `json:"success"`
 	Message  string       `json:"message"`
 	TeamName string       `json:"team_name"`
 	Kept     []KeptBranch `json:"kept_branches,omitempty"`
 	Rescued  []string     `json:"rescued,omitempty"` // refs of snapshots of unsaved work
-	Restore  []string     `json:"restore,omitempty"` // commands that bring them back, one each
+	Restore  []string     `json:"restore,omitempty"` // commands that restore them, one each
 	Removed  []string     `json:"removed_worktrees,omitempty"`
-	Notes    []string     `json:"notes,omitempty"` // a teardown that failed, a large file in a snapshot
+	Notes    []string     `json:"notes,omitempty"` // for example a failed teardown, a large file in a snapshot
 
 	begun bool
 }
 
-// Begun reports whether the removal began. From then on the end of the context does
-// not stop it.
+// Begun reports whether the removal began. From then on, the end of the context does not stop it.
 func (o TeamDeleteOut) Begun() bool { return o.begun }
 
-// KeptBranch is a branch that holds commits which are nowhere else.
+// KeptBranch is a branch with commits that no other branch has.
 type KeptBranch struct {
 	Member string `json:"member"`
 	Branch string `json:"branch"`
@@ -159,11 +156,11 @@ type KeptBranch struct {
 	Why    string `json:"why"`
 }
 
-// SpawnIn asks for members. Of its origin the caller gives the terminal that it asks
-// from (TMUX, TMUXPane) and the entry of a team file; the rest is filled in.
+// SpawnIn spawns members. The caller sets its terminal (TMUX, TMUXPane) and the entry of a team
+// file; the rest of the origin is filled in.
 type SpawnIn = team.Spawn
 
-// Spawned (R29, R113).
+// Spawned is a spawned member.
 type Spawned struct {
 	Status           string    `json:"status"` // "teammate_spawned"
 	TeammateID       string    `json:"teammate_id"`
@@ -177,17 +174,17 @@ type Spawned struct {
 	Prompt           string    `json:"prompt,omitempty"`
 	PlanModeRequired bool      `json:"plan_mode_required"`
 	Renamed          bool      `json:"renamed,omitempty"`
-	Again            bool      `json:"again,omitempty"` // it has the worktree and branch that an earlier member of its name left
+	Again            bool      `json:"again,omitempty"` // it reuses the worktree and branch left by an earlier member of its name
 	PaneID           string    `json:"pane_id"`
 	Worktree         string    `json:"worktree,omitempty"`
 	Branch           string    `json:"branch,omitempty"`
 	Pane             team.Pane `json:"pane"`
 	Warnings         []string  `json:"warnings,omitempty"`
 	Error            string    `json:"error,omitempty"`       // this one of several failed
-	Approval         int64     `json:"approval_id,omitempty"` // Status approval_required: it waits for this one
+	Approval         int64     `json:"approval_id,omitempty"` // Status approval_required: it waits for this approval
 }
 
-// SendIn (R44-R49, R93-R96). Recipient is a name, name@team or a session key.
+// SendIn sends a message. Recipient is a name, name@team or a session key.
 type SendIn struct {
 	Type      string `json:"type"` // message, broadcast, task_request, task_response, info, error, shutdown_request, shutdown_response, plan_approval_response
 	Recipient string `json:"recipient,omitempty"`
@@ -197,13 +194,13 @@ type SendIn struct {
 	Parent    string `json:"parent,omitempty"`
 	Approve   *bool  `json:"approve,omitempty"`
 	Reason    string `json:"reason,omitempty"`
-	Task      string `json:"task_id,omitempty"` // that a task_request is about
-	Forward   string `json:"forward,omitempty"` // id of a message that is handed on; its text follows Content
+	Task      string `json:"task_id,omitempty"` // subject of a task_request
+	Forward   string `json:"forward,omitempty"` // id of a forwarded message; its text follows Content
 	IdemKey   string `json:"idempotency_key,omitempty"`
 }
 
-// Sent says what became of a message: posted durably, and per recipient whether
-// it is in the mailbox already.
+// Sent is the state of a sent message: it is posted durably, and Deliveries says for each
+// recipient whether the mailbox has it.
 type Sent struct {
 	Success    bool              `json:"success"`
 	Message    string            `json:"message"`
@@ -213,11 +210,11 @@ type Sent struct {
 	Routing    *Routing          `json:"routing,omitempty"`
 	RequestID  string            `json:"request_id,omitempty"`
 	Target     string            `json:"target,omitempty"`      // of a shutdown request
-	Approval   int64             `json:"approval_id,omitempty"` // nothing was sent yet: it waits for this one
+	Approval   int64             `json:"approval_id,omitempty"` // nothing was sent yet: it waits for this approval
 	NotReading []string          `json:"not_reading,omitempty"` // recipients that have never read their mail
 }
 
-// Routing says who wrote to whom (R100).
+// Routing describes the sender and the recipient.
 type Routing struct {
 	Sender      string `json:"sender"`
 	SenderColor string `json:"senderColor,omitempty"`
@@ -227,7 +224,7 @@ type Routing struct {
 	Content     string `json:"content"`
 }
 
-// TaskAddIn (R34-R36).
+// TaskAddIn adds tasks.
 type TaskAddIn struct {
 	Tasks []ledger.NewTask `json:"tasks"`
 }
@@ -238,30 +235,30 @@ type Progress struct {
 	Tasks   []ledger.Task   `json:"tasks"`
 	Members []ledger.Member `json:"members"`
 	At      int64           `json:"at"`
-	// Part is set where Tasks are only those in work and those that have changed since
-	// the snapshot before, and tells what the whole board comes to.
+	// Part is set if Tasks are only those in progress and those changed since the previous
+	// snapshot; it summarises the whole board.
 	Part *ledger.Board `json:"-"`
 }
 
-// WaitIn says what to wait for: the tasks named, or all of them.
+// WaitIn selects what to wait for: the named tasks, or all.
 type WaitIn struct {
 	Tasks   []string      `json:"tasks,omitempty"`
-	Timeout time.Duration `json:"timeout,omitempty"` // 0: for ever
-	// Each is called with every new snapshot, from one goroutine: the first and the last
-	// are of the whole board, those between of a part.
+	Timeout time.Duration `json:"timeout,omitempty"` // 0: no limit
+	// Each is called with every new snapshot, from one goroutine: the first and the last have the
+	// whole board, those between a part.
 	Each func(Progress) `json:"-"`
 }
 
-// InboxOut is a mailbox as it stands.
+// InboxOut is the content of a mailbox.
 type InboxOut struct {
 	Agent   string       `json:"agent"`
 	Entries []InboxEntry `json:"entries"`
-	Prompt  string       `json:"prompt,omitempty"` // own unread mail as it is put into a conversation: see Conversation
+	Prompt  string       `json:"prompt,omitempty"` // own unread mail as inserted into a conversation: see Conversation
 }
 
-// InboxEntry is one entry of a mailbox, with the kind of protocol message it carries.
-// Kind and Frame are the ledger's where it has the message; of an entry that another
-// program wrote they are what its text says, and nobody vouches for them.
+// InboxEntry is one entry of a mailbox, with the kind of protocol message in it. Kind and Frame
+// are the ledger's if it has the message; for entries written by other programs they are derived
+// from the text and are not verified.
 type InboxEntry struct {
 	From      string `json:"from"`
 	Text      string `json:"text"`
@@ -271,11 +268,10 @@ type InboxEntry struct {
 	Read      bool   `json:"read"`
 	ID        string `json:"msg_id,omitempty"`
 	Kind      string `json:"kind"` // "message", "shutdown_request", "idle_notification", ...
-	// Verified says that the ledger has this message, to this member, from this sender
-	// and in these words.
+	// Verified reports whether the ledger has this message, with this recipient, sender and text.
 	Verified bool            `json:"verified"`
 	Frame    json.RawMessage `json:"frame,omitempty"`
-	// MayBeKnown says that the message was put back into a mailbox that had it before, and
-	// nothing shows whether it was read.
+	// MayBeKnown reports that the message was restored to a mailbox that had it before, without
+	// evidence whether it was read.
 	MayBeKnown bool `json:"mayBeKnown,omitempty"`
 }

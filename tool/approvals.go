@@ -23,14 +23,14 @@ var approvalKinds = []ledger.ApprovalKind{
 	ledger.ApprovePermission, ledger.ApprovePlan, ledger.ApproveReview, ledger.ApproveDelegation,
 }
 
-// PlanIn is a plan that a member wants approved.
+// PlanIn is a plan submitted for approval.
 type PlanIn struct {
 	Content   string `json:"plan_content"`
 	Path      string `json:"plan_file_path,omitempty"`
-	RequestID string `json:"request_id,omitempty"` // made where it is empty
+	RequestID string `json:"request_id,omitempty"` // generated if empty
 }
 
-// PermissionIn asks whether a tool may be used (document 001, permission_request).
+// PermissionIn requests permission to use a tool.
 type PermissionIn struct {
 	ToolName    string          `json:"tool_name"`
 	ToolUseID   string          `json:"tool_use_id,omitempty"`
@@ -38,28 +38,27 @@ type PermissionIn struct {
 	Input       json.RawMessage `json:"input,omitempty"`
 	Suggestions json.RawMessage `json:"permission_suggestions,omitempty"`
 	RequestID   string          `json:"request_id,omitempty"`
-	// Questions are what the tool asks, where it asks something: an approval has to
-	// answer them, and no rule does.
+	// Questions are the tool's questions, if any: an approval must answer them, so no rule can give
+	// one.
 	Questions []team.Question `json:"questions,omitempty"`
-	// FixedInput says that the asker can use the tool with this input alone: an approval
-	// with another one is refused.
+	// FixedInput says that the requester can use the tool only with this input: an approval with
+	// another one is refused.
 	FixedInput bool `json:"fixed_input,omitempty"`
 }
 
-// AnswerIn answers one approval, by its number or request id.
+// AnswerIn answers one approval request, by its number or request id.
 type AnswerIn struct {
 	ID           string          `json:"id"`
 	Approve      bool            `json:"approve"`
 	Feedback     string          `json:"feedback,omitempty"`        // required to reject
 	Mode         string          `json:"permission_mode,omitempty"` // of an approved plan; default: default
-	Answers      []string        `json:"answers,omitempty"`         // of a permission that asks something, one for each question
+	Answers      []string        `json:"answers,omitempty"`         // of a permission with questions, one for each
 	UpdatedInput json.RawMessage `json:"updated_input,omitempty"`   // of a permission
 	Updates      json.RawMessage `json:"permission_updates,omitempty"`
 }
 
-// Approvals lists what waits for an answer; with all what was answered too. What was
-// asked in the lead's mailbox is taken up and what nobody answered by its deadline is
-// expired first.
+// Approvals lists pending requests; with all also answered ones. Before that it queues requests
+// from the lead's mailbox and expires requests whose deadline has passed.
 func (t *Team) Approvals(ctx context.Context, all bool) ([]ledger.Approval, error) {
 	if err := t.TakeAsked(ctx); err != nil && !refusal(err) {
 		return nil, err
@@ -80,7 +79,7 @@ func (t *Team) Approvals(ctx context.Context, all bool) ([]ledger.Approval, erro
 	return t.Ledger.Approvals(ctx, f)
 }
 
-// AskPlan submits a plan to the lead. One plan of a member waits at a time.
+// AskPlan submits a plan to the lead. A member may have one pending plan.
 func (t *Team) AskPlan(ctx context.Context, c Caller, in PlanIn) (ledger.Approval, error) {
 	m, err := t.asker(ctx, c, OpPlan)
 	if err != nil {
@@ -100,8 +99,8 @@ func (t *Team) AskPlan(ctx context.Context, c Caller, in PlanIn) (ledger.Approva
 	})
 }
 
-// planID is an id for a plan that no earlier one has: the answer to that one would be
-// the answer to this (R103).
+// planID returns an id for a plan that no earlier plan has: otherwise an old answer would answer
+// the new plan.
 func (t *Team) planID(ctx context.Context, agentID string, now time.Time) string {
 	return inbox.NewRequestID("plan_approval", agentID, now, func(id string) bool {
 		_, err := t.Ledger.Approval(ctx, id)
@@ -109,8 +108,8 @@ func (t *Team) planID(ctx context.Context, agentID string, now time.Time) string
 	})
 }
 
-// AskPermission asks whether a tool may be used. Where the team's rules say, the
-// approval comes back with their answer.
+// AskPermission requests permission to use a tool. If a rule of the team applies, the returned
+// approval has its answer.
 func (t *Team) AskPermission(ctx context.Context, c Caller, in PermissionIn) (ledger.Approval, error) {
 	m, err := t.asker(ctx, c, OpAsk)
 	if err != nil {
@@ -125,7 +124,7 @@ func (t *Team) AskPermission(ctx context.Context, c Caller, in PermissionIn) (le
 		}
 	}
 	if in.RequestID == "" {
-		in.RequestID = fmt.Sprintf("perm-%d-%07s", time.Now().UnixMilli(), strconv.FormatUint(rand.Uint64N(78364164096), 36)) // told apart, not secret
+		in.RequestID = fmt.Sprintf("perm-%d-%07s", time.Now().UnixMilli(), strconv.FormatUint(rand.Uint64N(78364164096), 36)) // unique, not secret
 	}
 	f := inbox.PermissionRequest{
 		RequestID: in.RequestID, AgentID: m.Name, ToolName: in.ToolName, ToolUseID: in.ToolUseID, Description: in.Description,
@@ -142,14 +141,14 @@ func (t *Team) AskPermission(ctx context.Context, c Caller, in PermissionIn) (le
 		return ledger.Approval{}, err
 	}
 	if len(in.Questions) > 0 && decided != nil && decided.Approve {
-		decided = nil // a rule has no answer
+		decided = nil // a rule cannot answer questions
 	}
 	return t.ask(ctx, c, ledger.AskIn{
 		Kind: ledger.ApprovePermission, RequestID: in.RequestID, Subject: permissionSubject(in.ToolName, in.Description), Decided: decided,
 	}, in, f)
 }
 
-// asker is the member that asks; a person asks itself.
+// asker returns the requesting member. A person, who answers requests, is refused.
 func (t *Team) asker(ctx context.Context, c Caller, op Operation) (ledger.Member, error) {
 	if c.Person || c.Session == "" || c.Name == team.LeadName {
 		return ledger.Member{}, team.Errorf(team.CodeInvalid, "only a member asks for approval: you are the one who answers").
@@ -192,7 +191,7 @@ func (t *Team) ask(ctx context.Context, c Caller, in ledger.AskIn, payload any, 
 	return out.Approval, nil
 }
 
-// deliver mails what an approval has posted.
+// deliver mails the messages that an approval has posted.
 func (t *Team) deliver(ctx context.Context, c Caller, s ledger.Settled) {
 	if s.Message != nil {
 		t.mailer(c).Deliver(ctx, s.Deliveries)
@@ -202,9 +201,9 @@ func (t *Team) deliver(ctx context.Context, c Caller, s ledger.Settled) {
 	}
 }
 
-// Answer settles an approval that is pending and tells the asker. Only this does:
-// no message can. A person answers all of them; a member what names its role,
-// and nobody what it has asked for itself.
+// Answer answers a pending approval request and notifies the requester. It is the only way to
+// answer: no message can. A person may answer all requests, a member those for its role, and
+// nobody its own.
 func (t *Team) Answer(ctx context.Context, c Caller, in AnswerIn) (ledger.Approval, error) {
 	a, err := t.Ledger.Approval(ctx, in.ID)
 	if err != nil {
@@ -270,7 +269,7 @@ func (t *Team) Answer(ctx context.Context, c Caller, in AnswerIn) (ledger.Approv
 		return a, err
 	}
 	t.deliver(ctx, c, settled)
-	if a.Kind == ledger.ApprovePlan && in.Approve { // its mode has changed: whoever reads config.json next sees that
+	if a.Kind == ledger.ApprovePlan && in.Approve { // its mode has changed, and config.json must show that
 		err = publish.Config(ctx, t.Layout, t.Ledger)
 	}
 	if a.Kind == ledger.ApproveReview && in.Approve {
@@ -284,8 +283,8 @@ func (t *Team) Answer(ctx context.Context, c Caller, in AnswerIn) (ledger.Approv
 	return settled.Approval, err
 }
 
-// checkPermission refuses what no answer of the kind can bring: nothing is dropped
-// silently that somebody has given a permission with.
+// checkPermission refuses fields that an answer of the kind cannot have: no part of a permission
+// is dropped silently.
 func (in AnswerIn) checkPermission(a ledger.Approval) error {
 	given := func(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 	if !given(in.UpdatedInput) && !given(in.Updates) {
@@ -310,8 +309,8 @@ func (in AnswerIn) checkPermission(a ledger.Approval) error {
 	return nil
 }
 
-// fixedInput reports whether whoever asked can only be told yes or no. That is so of
-// everything that a channel asks for its program, which is recorded as a team.Ask.
+// fixedInput reports whether the requester only understands yes or no. That is the case for
+// requests that a channel makes for its program, which are recorded as a team.Ask.
 func fixedInput(a ledger.Approval) bool {
 	var asked struct {
 		For        team.WaitFor `json:"for"`
@@ -320,7 +319,7 @@ func fixedInput(a ledger.Approval) bool {
 	return json.Unmarshal(a.Payload, &asked) == nil && (asked.For == team.WaitPermission || asked.FixedInput)
 }
 
-// mayAnswer decides who may answer an approval.
+// mayAnswer checks whether the caller may answer a request.
 func (t *Team) mayAnswer(ctx context.Context, c Caller, a ledger.Approval) error {
 	op := OpAnswer
 	if a.Kind == ledger.ApproveReview {
@@ -339,9 +338,9 @@ func (t *Team) mayAnswer(ctx context.Context, c Caller, a ledger.Approval) error
 	return nil
 }
 
-// answererOf is the setting's value for approvals of the kind, or without one who
-// answers beside a person: a leader decides about plans and about what members hand
-// on; what a program is permitted to do is a person's decision.
+// answererOf returns the setting's value for requests of the kind, or the default for who answers
+// besides a person: a leader decides about plans and delegation; only a person decides what a
+// program is permitted to do.
 func (t *Team) answererOf(ctx context.Context, kind ledger.ApprovalKind) (string, error) {
 	v, err := t.setting(ctx, SetAnswerer+string(kind))
 	if v == "" && (kind == ledger.ApprovePlan || kind == ledger.ApproveDelegation) {
@@ -350,14 +349,14 @@ func (t *Team) answererOf(ctx context.Context, kind ledger.ApprovalKind) (string
 	return v, err
 }
 
-// LeadAnswersPermissions reports whether a person has let the program that leads
-// answer permission requests.
+// LeadAnswersPermissions reports whether a person has allowed the leading program to answer
+// permission requests.
 func (t *Team) LeadAnswersPermissions(ctx context.Context) (bool, error) {
 	v, err := t.answererOf(ctx, ledger.ApprovePermission)
 	return v == string(team.RoleLeader), err
 }
 
-// answerMessage is what the asker is told.
+// answerMessage returns the message that notifies the requester.
 func answerMessage(a ledger.Approval, by string, in AnswerIn, mode team.Mode) (*ledger.NewMessage, error) {
 	word := answerWord(in.Approve)
 	m := &ledger.NewMessage{From: by, RequestID: a.RequestID, Summary: fmt.Sprintf("%s %s", a.Kind, word)}
@@ -393,18 +392,18 @@ func answerMessage(a ledger.Approval, by string, in AnswerIn, mode team.Mode) (*
 	return m, err
 }
 
-// GrantedWith is what an approval was given with.
+// GrantedWith returns the contents of an approval.
 func (t *Team) GrantedWith(ctx context.Context, a ledger.Approval) (team.Granted, error) {
 	return approval.GrantedWith(ctx, t.Ledger, a)
 }
 
-// expire ends an approval whose deadline is over and tells the asker.
+// expire ends a request whose deadline has passed and notifies the requester.
 func (t *Team) expire(ctx context.Context, a ledger.Approval) error {
 	return services.Expire(ctx, t.mailer(Caller{Name: "supervisor"}), a)
 }
 
-// AwaitApproval waits for the answer to an approval. A rejection is CodeDenied
-// with the feedback, an end of the waiting CodeTimeout.
+// AwaitApproval waits for the answer to a request. A rejection is CodeDenied with the feedback;
+// the end of the wait is CodeTimeout.
 func (t *Team) AwaitApproval(ctx context.Context, id int64, timeout time.Duration) (_ ledger.Approval, err error) {
 	ctx, leave := t.Attended(ctx)
 	defer leave(&err)

@@ -12,21 +12,21 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// attendAgain is the pause after a supervisor could not be started, and attendTries how
-// many times in a row that may happen before a waiting command gives up.
+// attendAgain is the pause after a supervisor could not be started, attendTries how many times in
+// a row that may happen before a waiting command gives up.
 const (
 	attendAgain = time.Second
 	attendTries = 5
-	// attendLook is how often whoever waits asks whether the supervisor answers.
+	// attendLook is the interval at which a waiting command checks that the supervisor answers.
 	attendLook = 3 * time.Second
-	// awakeWithin bounds how long a command that does not wait is held up.
+	// awakeWithin bounds the delay of a command that does not wait.
 	awakeWithin = 5 * time.Second
 )
 
-// Awake starts the team's supervisor where there is none and members are wanted running,
-// or something is to be done that only a supervisor does. It waits a few seconds at the
-// most until it has adopted the members: what has been started goes on by itself. Where
-// that takes a person, there is none.
+// Awake starts the team's supervisor if none is running although members should run, or work is
+// pending that only a supervisor does. It waits at most a few seconds until the members are
+// adopted: the started supervisor continues by itself. If the start needs a person, none is
+// started.
 func (t *Team) Awake(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, awakeWithin)
 	defer cancel()
@@ -46,17 +46,17 @@ func (t *Team) awakened(ctx context.Context) error {
 	return err
 }
 
-// awake is Awake for a roster; started says that what the ledger says may have changed.
+// awake is Awake for a roster; started reports that the ledger's state may have changed.
 func (t *Team) awake(ctx context.Context, members []ledger.Member) (started bool, err error) {
 	wanted := slices.ContainsFunc(members, func(m ledger.Member) bool {
 		return m.Name != team.LeadName && m.Desired == team.WantRunning && !m.Observed.Terminal()
 	})
-	if !wanted { // a spawn that was approved is wanted as well, and what is to be verified
+	if !wanted { // an approved spawn or a pending verification also needs one
 		if wanted, err = t.owed(ctx); err != nil || !wanted {
 			return false, err
 		}
 	}
-	// It answers when it has adopted.
+	// The supervisor answers once it has adopted the members.
 	_, err = supervise(ctx, t, func(s Supervisor) (supervisor.Status, error) { return s.Status(ctx) })
 	if team.ReasonOf(err) == team.ReasonNoEnviron {
 		return false, nil
@@ -64,8 +64,8 @@ func (t *Team) awake(ctx context.Context, members []ledger.Member) (started bool
 	return err == nil, err
 }
 
-// answers is an error, reason supervisor_hung, where a supervisor is up that does not
-// answer. What the ledger says of processes is then of the past.
+// answers returns an error, reason supervisor_hung, if a running supervisor does not answer. The
+// ledger's state of processes is out of date then.
 func (t *Team) answers(ctx context.Context) error {
 	if t.Env.Dial == nil || t.Elsewhere != nil {
 		return nil
@@ -76,12 +76,12 @@ func (t *Team) answers(ctx context.Context) error {
 	return nil
 }
 
-// Attended keeps the team's supervisor up, as Awake does, until stop is called: a command
-// that waits for the team's work would wait for ever once the supervisor has gone. The
-// context ends, with the reason, when the supervisor cannot be started or does not answer.
+// Attended keeps the team's supervisor running, as Awake does, until stop is called: without a
+// supervisor, a command that waits for the team's work would wait for ever. If the supervisor
+// cannot be started or does not answer, the context ends with that reason.
 //
-// stop takes the error that the command is about to return: one that only says that the
-// context has ended, such as that of a read that was under way, becomes the reason.
+// stop receives the error that the command is about to return: an error that only says that the
+// context has ended, such as that of an interrupted read, is replaced by the reason.
 func (t *Team) Attended(ctx context.Context) (_ context.Context, stop func(*error)) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var lost error
@@ -119,8 +119,8 @@ func (t *Team) Attended(ctx context.Context) (_ context.Context, stop func(*erro
 	}
 }
 
-// awaitNeed returns when the supervisor has ended or does not answer or, where none is
-// up, when the ledger has changed.
+// awaitNeed returns when the supervisor has ended or does not answer or, if none is running, when
+// the ledger has changed.
 func (t *Team) awaitNeed(ctx context.Context) error {
 	look := time.NewTicker(attendLook)
 	defer look.Stop()
@@ -154,7 +154,7 @@ func (t *Team) awaitNeed(ctx context.Context) error {
 		return err
 	}
 	defer stop()
-	<-changes // at once
+	<-changes // check at once
 	select {
 	case <-changes:
 	case <-ctx.Done():
@@ -162,15 +162,15 @@ func (t *Team) awaitNeed(ctx context.Context) error {
 	return nil
 }
 
-// Standing is the supervisor that stands behind what the ledger says of processes.
+// Standing is the supervisor that maintains the ledger's state of processes.
 type Standing struct {
-	PID   int             // 0 without one, or while it has not adopted the members yet
-	Ended <-chan struct{} // closed when it has ended; nil without one
+	PID   int             // 0 without a supervisor, or until it has adopted the members
+	Ended <-chan struct{} // closed when it has exited; nil without a supervisor
 
 	watch *proc.Watcher
 }
 
-// Standing looks for the supervisor of the team. The caller closes the result.
+// Standing looks for the team's supervisor. The caller closes the result.
 func (t *Team) Standing() (Standing, error) {
 	pid, adopted := t.supervisorPID()
 	if !adopted {
@@ -178,7 +178,7 @@ func (t *Team) Standing() (Standing, error) {
 	}
 	id, err := proc.Identify(pid)
 	if err != nil {
-		return Standing{}, nil // it has just ended
+		return Standing{}, nil // it has just exited
 	}
 	w, err := proc.Watch(id)
 	if err != nil {

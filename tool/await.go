@@ -10,9 +10,9 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// bounded is ctx with a deadline, where there is one. It bounds the waiting alone:
-// what is set up for it and read in it runs on ctx, so that a limit that comes early
-// ends in the answer to it, and not in the middle of a read.
+// bounded returns ctx with a deadline, if there is a limit. The deadline bounds only the wait:
+// setup and reads use ctx, so that an early limit ends in a proper result and not in the middle of
+// a read.
 func bounded(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
 	if limit <= 0 {
 		return context.WithCancel(ctx)
@@ -20,14 +20,14 @@ func bounded(ctx context.Context, limit time.Duration) (context.Context, context
 	return context.WithTimeout(ctx, limit)
 }
 
-// over reports that the limit of a bounded context has come, and not the end of
-// the one that it was made from.
+// over reports whether the limit of a bounded context was reached, as opposed to the end of its
+// parent.
 func over(ctx context.Context, limit time.Duration) bool {
 	return limit > 0 && errors.Is(ctx.Err(), context.DeadlineExceeded)
 }
 
-// InboxNext is InboxTake. Where there is no mail it waits up to limit for some, by
-// event; then, or at once with a limit of 0, the mailbox is empty and that is no error.
+// InboxNext is InboxTake, and waits up to limit if there is no mail. An empty mailbox after that,
+// or at once with limit 0, is no error.
 func (t *Team) InboxNext(ctx context.Context, c Caller, limit time.Duration) (_ InboxOut, err error) {
 	if limit <= 0 {
 		return t.InboxTake(ctx, c)
@@ -40,10 +40,10 @@ func (t *Team) InboxNext(ctx context.Context, c Caller, limit time.Duration) (_ 
 	if err != nil {
 		return InboxOut{}, err
 	}
-	defer func() { _ = w.Close() }() // it has no error to give
+	defer func() { _ = w.Close() }() // it never fails
 	mail := w.Changes(c.Name)
 	for {
-		in, err := t.InboxTake(ctx, c) // not bounded by the wait
+		in, err := t.InboxTake(ctx, c) // not bounded by limit
 		if err != nil || len(in.Entries) > 0 {
 			return in, err
 		}
@@ -61,9 +61,9 @@ func (t *Team) InboxNext(ctx context.Context, c Caller, limit time.Duration) (_ 
 	}
 }
 
-// AwaitMember waits until a member is in a state: ready (also ""), stopped, an
-// observed state or an activity. It wakes by event. CodeConflict (not_running)
-// where it will not come by itself, CodeTimeout after limit.
+// AwaitMember waits until a member is in a state: ready (also ""), stopped, an observed state or
+// an activity. CodeConflict (not_running) if the member will not reach it by itself, CodeTimeout
+// after limit.
 func (t *Team) AwaitMember(ctx context.Context, name, state string, limit time.Duration) (_ ledger.Member, err error) {
 	if state == "" {
 		state = "ready"
@@ -100,7 +100,7 @@ func (t *Team) AwaitMember(ctx context.Context, name, state string, limit time.D
 		case m.RemovedAt != 0 || m.Observed.Terminal() && m.Desired == team.WantStopped:
 			return m, never
 		}
-		// Nothing follows by itself, unless it is being started just now.
+		// Nothing will change by itself, unless a start has just been requested.
 		if before := dead; m.Observed.Terminal() && m.NextStart == 0 {
 			if dead = true; !before {
 				ended.Reset(startUnderWay)
@@ -123,11 +123,11 @@ func (t *Team) AwaitMember(ctx context.Context, name, state string, limit time.D
 	}
 }
 
-// startUnderWay is how long an order to start a member takes, at the most, until its state
-// shows that there is one.
+// startUnderWay is the maximum time from a request to start a member until its state shows the
+// start.
 const startUnderWay = time.Second
 
-// memberState is the test for a state by its name.
+// memberState returns the test for a named state.
 func memberState(state string) (func(ledger.Member) bool, error) {
 	switch state {
 	case "ready":
@@ -149,8 +149,8 @@ func memberState(state string) (func(ledger.Member) bool, error) {
 		WithHint("ready, stopped, idle, working, waiting, limited, running, exited, failed, completed or killed")
 }
 
-// AwaitEvents returns at most most events after a sequence number. Where there is
-// none it waits up to limit for one, by event; then there is none, which is no error.
+// AwaitEvents returns at most most events after a sequence number. If there are none it waits up
+// to limit; an empty result is no error.
 func (t *Team) AwaitEvents(ctx context.Context, after int64, most int, f ledger.EventFilter, limit time.Duration) (list []ledger.Event, err error) {
 	list, err = t.Ledger.Events(ctx, after, most, f)
 	if err != nil || len(list) > 0 || limit <= 0 {

@@ -8,8 +8,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// MailCompleted mails the notice that the ledger has posted to the lead with the
-// completion of a task. What it does not come to the supervisor mails.
+// MailCompleted mails the notice that the ledger has posted to the lead at the completion of a
+// task. If it is interrupted, the supervisor mails the notice.
 func (t *Team) MailCompleted(ctx context.Context, c Caller, task ledger.Task) {
 	if task.Status != team.TaskCompleted || task.OwnerName == "" {
 		return

@@ -6,7 +6,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// checkConfine refuses a confinement that would not hold.
+// checkConfine refuses a confinement that would be ineffective.
 func (e *Env) checkConfine(in SpawnIn) error {
 	if !in.Confine {
 		if len(in.Writable) > 0 {

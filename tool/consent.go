@@ -16,8 +16,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// consent is one entry of consent.json: commands of a repository that a person has
-// allowed on this machine, by their hash.
+// consent is one entry of consent.json: commands of a repository, by their hash, that a person has
+// allowed on this machine.
 type consent struct {
 	At    int64    `json:"at"`
 	Repo  string   `json:"repo,omitempty"`
@@ -41,7 +41,7 @@ func (e *Env) consents() (map[string]consent, error) {
 	return m, nil
 }
 
-// allow writes a consent down.
+// allow records a consent.
 func (e *Env) allow(ctx context.Context, hash string, c consent) error {
 	if err := os.MkdirAll(e.Home.Dir, 0o700); err != nil { // there may be no team yet
 		return unwritable(e.consentFile(), err)
@@ -66,8 +66,8 @@ func (e *Env) allow(ctx context.Context, hash string, c consent) error {
 	return nil
 }
 
-// consented is the hash if commands of a repository may run on this machine, else "".
-// With allow a person says so now.
+// consented returns the hash if commands of a repository may run on this machine, else "". With
+// allow, a person consents now.
 func (e *Env) consented(ctx context.Context, c Caller, hash, repo string, commands []string, allow bool) (string, error) {
 	if allow && !c.Person {
 		return "", team.Errorf(team.CodeDenied, "only a person allows commands of a repository").WithReason(team.ReasonRole)
@@ -87,8 +87,8 @@ func (e *Env) consented(ctx context.Context, c Caller, hash, repo string, comman
 	return "", nil
 }
 
-// Agreed reports whether the commands of a file that lies in a repository may run on
-// this machine: a person has agreed to exactly these before, or with agree does so now.
+// Agreed reports whether the commands of a file in a repository may run on this machine: a person
+// has consented to exactly these commands before, or consents now with agree.
 func (e *Env) Agreed(ctx context.Context, c Caller, repo string, commands []string, agree bool) (bool, error) {
 	data, err := json.Marshal(commands)
 	if err != nil {

@@ -11,12 +11,11 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Conversation is a member's mail as it is put into its conversation: for the lead
-// first the state of the team, each time anew, so that it outlives whatever the
-// conversation forgets; then every message in its element, with the facts of the
-// ledger, in the order of delivery: shutdown, the lead, peers, and last what the ledger
-// does not know. Notices of teammates name the file with their output. It is "" for a member
-// without mail.
+// Conversation formats a member's mail for its conversation. For the lead it begins with the
+// current state of the team, which therefore survives compaction. Then follows each message in its
+// element, with the facts from the ledger, in the order of delivery: shutdown, the lead, peers,
+// and last the entries unknown to the ledger. Notices of members name the file with their output.
+// The result is "" for a member without mail.
 func (t *Team) Conversation(ctx context.Context, c Caller, entries []InboxEntry) (string, error) {
 	state, err := t.stateFor(ctx, c)
 	if err != nil {
@@ -35,7 +34,7 @@ func (t *Team) Conversation(ctx context.Context, c Caller, entries []InboxEntry)
 		if e.MayBeKnown {
 			x.SetMayBeKnown()
 		}
-		if g := got[e.ID]; g.Sent { // else of a program that knows no ledger, or somebody else's
+		if g := got[e.ID]; g.Sent { // otherwise it is from a program without the ledger, or forged
 			a, err := t.facts(ctx, g.Message, member)
 			if err != nil {
 				return "", err
@@ -58,8 +57,7 @@ func (t *Team) Conversation(ctx context.Context, c Caller, entries []InboxEntry)
 	return strings.TrimLeft(state, "\n") + mail, nil
 }
 
-// PeersOf are the members of a roster other than the one named, as that one is told of
-// them.
+// PeersOf returns the other members of a roster, as described to the named member.
 func PeersOf(name string, roster []ledger.Member) []team.Peer {
 	var out []team.Peer
 	for _, m := range roster {
@@ -70,7 +68,8 @@ func PeersOf(name string, roster []ledger.Member) []team.Peer {
 	return out
 }
 
-// members looks members up by name, each once. One that is not found is the zero Member.
+// members returns a lookup of members by name, which looks up each once. A missing member is the
+// zero Member.
 func (t *Team) members() func(ctx context.Context, name string) (ledger.Member, error) {
 	known := map[string]ledger.Member{}
 	return func(ctx context.Context, name string) (ledger.Member, error) {
@@ -87,12 +86,12 @@ func (t *Team) members() func(ctx context.Context, name string) (ledger.Member, 
 	}
 }
 
-// facts is what the ledger says of a message that the caller got.
+// facts returns the ledger's facts about a message to the caller.
 func (t *Team) facts(ctx context.Context, msg ledger.Message, member func(context.Context, string) (ledger.Member, error)) (inbox.Attributes, error) {
 	a := inbox.Attributes{TeammateID: msg.From, Kind: msg.Kind, Summary: msg.Summary, RequestID: msg.RequestID, MessageID: msg.ID}
 	about := msg.From
 	if f, ok := inbox.Parse(msg.Text); ok && msg.Kind == team.KindTeammateTerminated {
-		if gone, ok := f.(inbox.TeammateTerminated); ok { // the system's word, which nobody else can give
+		if gone, ok := f.(inbox.TeammateTerminated); ok { // a message of the system, which only teamctl can send
 			about, _, _ = team.ParseAgentID(gone.AgentID)
 		}
 	}
@@ -109,7 +108,7 @@ func (t *Team) facts(ctx context.Context, msg ledger.Message, member func(contex
 	return a, nil
 }
 
-// stateFor is the team state block of who leads, and "" for everybody else.
+// stateFor returns the team state block for the lead, "" for other members.
 func (t *Team) stateFor(ctx context.Context, c Caller) (string, error) {
 	if c.Name != team.LeadName {
 		return "", nil

@@ -19,18 +19,18 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// creating begins the name of a directory in which a team is being made. It gets the
-// team's name by a rename when all is in it, so that nobody ever sees half a team and a
-// create that is killed takes no name.
+// creating is the prefix of a directory in which a team is being created. The directory is renamed
+// to the team's name when it is complete, so that no process sees an incomplete team, and a killed
+// create occupies no name.
 const creating = ".creating-"
 
-// deleted begins the name of a team's directory that is being removed.
+// deleted is the prefix of a team's directory that is being removed.
 const deleted = ".deleted-"
 
-// TeamCreate makes a team: the ledger with the lead as first member, and config.json, in
-// a directory that becomes the team's in one step; then the registry entry. A name that
-// is taken is CodeConflict with a free one in the hint, unless in.Unique picks it.
-// On an error nothing is left.
+// TeamCreate creates a team: the ledger with the lead as first member, and config.json, in a
+// directory that becomes the team's in one step; then the registry entry. A name in use is
+// CodeConflict with a free one in the hint, unless in.Unique picks that. An error leaves nothing
+// behind.
 func (e *Env) TeamCreate(ctx context.Context, c Caller, in TeamCreateIn) (out TeamCreateOut, err error) {
 	key, err := team.TeamKey(in.TeamName)
 	if err != nil {
@@ -94,16 +94,16 @@ func (e *Env) TeamCreate(ctx context.Context, c Caller, in TeamCreateIn) (out Te
 	}, nil
 }
 
-// newTeam is what a team begins with.
+// newTeam describes the initial state of a team.
 type newTeam struct {
-	row      ledger.TeamRow // without what depends on the name
+	row      ledger.TeamRow // without the fields that depend on the name
 	leadType string
 	cwd      string // the lead's
 	repos    trees.Repositories
 	by       string
 }
 
-// create makes the team at l, unless the name is taken.
+// create creates the team at l, unless the name is in use.
 func (e *Env) create(ctx context.Context, l team.Layout, n newTeam) (taken bool, err error) {
 	if _, err := os.Lstat(l.Dir); err == nil && !emptyDir(l.Dir) {
 		return true, nil
@@ -123,7 +123,7 @@ func (e *Env) create(ctx context.Context, l team.Layout, n newTeam) (taken bool,
 		return false, err
 	}
 	e.reached("filled")
-	// An empty directory is nobody's team, and gives way; every other is refused.
+	// An empty directory is not a team and is replaced; any other is refused.
 	switch err := unix.Rename(tmp.Dir, l.Dir); {
 	case errors.Is(err, unix.ENOTEMPTY), errors.Is(err, unix.EEXIST), errors.Is(err, unix.ENOTDIR):
 		return true, nil
@@ -133,7 +133,7 @@ func (e *Env) create(ctx context.Context, l team.Layout, n newTeam) (taken bool,
 	return false, e.keepNames()
 }
 
-// keepNames brings the names of the teams to the disk.
+// keepNames syncs the directory of the teams.
 func (e *Env) keepNames() error {
 	root, err := os.OpenRoot(e.Home.TeamsDir())
 	if err == nil {
@@ -145,7 +145,7 @@ func (e *Env) keepNames() error {
 	return nil
 }
 
-// fill makes everything that a team has at its beginning.
+// fill creates the initial content of a team.
 func (e *Env) fill(ctx context.Context, l team.Layout, n newTeam) (err error) {
 	for _, d := range []string{l.Inboxes(), l.Locks(), l.Members()} {
 		if err := os.Mkdir(d, 0o700); err != nil {
@@ -157,7 +157,7 @@ func (e *Env) fill(ctx context.Context, l team.Layout, n newTeam) (err error) {
 	if err != nil {
 		return err
 	}
-	// What the ledger's log has must be in its file before that gets another name.
+	// The ledger's log must be merged into its file before the file is renamed.
 	defer func() { err = errors.Join(err, db.Close()) }()
 	e.reached("ledger")
 	led := ledger.New(db, ledger.Direct(db)).As(n.by)
@@ -195,7 +195,7 @@ func (e *Env) fill(ctx context.Context, l team.Layout, n newTeam) (err error) {
 	return publish.Config(ctx, l, led)
 }
 
-// creatingDir makes a directory for a team to be, which is ours while held is open.
+// creatingDir creates a directory for a new team, reserved while held is open.
 func (e *Env) creatingDir(key string) (l team.Layout, held *os.File, err error) {
 	for {
 		l = team.Layout{Home: e.Home, Key: key, Dir: filepath.Join(e.Home.TeamsDir(), creating+key+"-"+team.NewUUID()[:8])}
@@ -206,12 +206,12 @@ func (e *Env) creatingDir(key string) (l team.Layout, held *os.File, err error) 
 		if held != nil || err != nil {
 			return l, held, err
 		}
-		// A sweep came between, and takes it away.
+		// A sweep came in between and removes the directory.
 	}
 }
 
-// lockDir locks a directory as long as the file is open; nil when somebody else has it,
-// or it is gone. The kernel frees it with its holder.
+// lockDir locks a directory while the file is open; nil if the directory is locked or gone. The
+// kernel releases the lock when its holder exits.
 func lockDir(dir string) (*os.File, error) {
 	f, err := os.Open(dir)
 	if errors.Is(err, os.ErrNotExist) {
@@ -223,7 +223,7 @@ func lockDir(dir string) (*os.File, error) {
 	got := false
 	if err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); errors.Is(err, unix.EWOULDBLOCK) {
 		err = nil
-	} else if err == nil { // who had it before may have removed it
+	} else if err == nil { // the previous holder may have removed it
 		here, statErr := f.Stat()
 		there, goneErr := os.Lstat(dir)
 		got = statErr == nil && goneErr == nil && os.SameFile(here, there)
@@ -238,12 +238,12 @@ func lockDir(dir string) (*os.File, error) {
 	return nil, nil
 }
 
-// sweepCreating removes what creates that were killed have left: nobody holds it, and
-// nobody but the one that was killed ever knew its name.
+// sweepCreating removes the directories of killed creates: they are unlocked, and only the killed
+// process knew their names.
 func (e *Env) sweepCreating() (n int, err error) { return e.sweepTeams(creating) }
 
-// sweepUnfinished also goes on with deletes that were killed. Their last step takes
-// the name away and then removes what nobody wants to keep.
+// sweepUnfinished also completes killed deletes, whose last step renames the directory and then
+// removes it.
 func (e *Env) sweepUnfinished() (n int, err error) { return e.sweepTeams(creating, deleted) }
 
 func (e *Env) sweepTeams(prefixes ...string) (n int, err error) {
@@ -275,7 +275,7 @@ func (e *Env) sweepTeams(prefixes ...string) (n int, err error) {
 	return n, nil
 }
 
-// freeKey is a name like key that nothing has.
+// freeKey returns an unused name similar to key.
 func (e *Env) freeKey(key string) string {
 	for n := 2; ; n++ {
 		next := key + "-" + strconv.Itoa(n)
@@ -290,7 +290,7 @@ func emptyDir(path string) bool {
 	return err == nil && len(entries) == 0
 }
 
-// reached tells a test how far an operation has come.
+// reached reports the progress of an operation to a test.
 func (e *Env) reached(step string) {
 	if e.step != nil {
 		e.step(step)

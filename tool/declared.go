@@ -14,15 +14,15 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Declared is what a team file says there is in a team. Each member has a name of its
-// own and Declared set, and Count 1.
+// Declared is the content of a team file. Each member has a unique name, Declared set, and Count
+// 1.
 type Declared struct {
 	Members []SpawnIn
 	Tasks   []ledger.NewTask // Ref is the id in the file
 	Edges   []team.Edge
 }
 
-// All is everything that is declared, to be added to a team that does not exist.
+// All returns everything declared as changes, for a team that does not exist.
 func (d Declared) All() (out []Change) {
 	for _, task := range d.Tasks {
 		out = append(out, Change{Op: ChangeAdd, What: "task", Name: cmp.Or(task.Ref, task.Subject)})
@@ -42,9 +42,9 @@ func edgeText(e team.Edge) string { return e.From + " " + string(e.Type) + " " +
 type Change struct {
 	Op     string   `json:"op"`   // add, change, start or remove
 	What   string   `json:"what"` // member, task or edge
-	Name   string   `json:"name"` // of a task: its id where it has one, else its subject
+	Name   string   `json:"name"` // of a task: its id if it has one, else its subject
 	Fields []string `json:"fields,omitempty"`
-	// Skipped says why the change is not made.
+	// Skipped is why the change is not made.
 	Skipped string `json:"skipped,omitempty"`
 
 	spawn SpawnIn
@@ -52,13 +52,13 @@ type Change struct {
 	edge  team.Edge
 }
 
-// Difference is what has to be done for a team to be as a file says.
+// Difference is the set of changes that make a team match its file.
 type Difference struct {
 	Changes []Change
-	ids     map[string]string // of the tasks of the file that exist: ref to id
+	ids     map[string]string // ids of the file's tasks that exist: ref to id
 }
 
-// metaRef is the key of a task's metadata with its id in the team file.
+// metaRef is the key in a task's metadata for its id in the team file.
 const metaRef = "ref"
 
 // Op values of a Change.
@@ -69,7 +69,7 @@ const (
 	ChangeRemove = "remove"
 )
 
-// UpLock keeps two commands from bringing the same team up at once.
+// UpLock prevents concurrent ups of the same team.
 func (t *Team) UpLock(ctx context.Context) (*filelock.Held, error) {
 	lock, err := filelock.Lock(ctx, filepath.Join(t.Layout.Locks(), ".up.guard"))
 	if err != nil {
@@ -78,9 +78,9 @@ func (t *Team) UpLock(ctx context.Context) (*filelock.Held, error) {
 	return lock, nil
 }
 
-// Compare finds what differs between the file and the team. What was left behind by an
-// up that was killed is among it. With remove what is no longer in the file goes; else
-// it is only told.
+// Compare returns the differences between the file and the team, including what a killed up has
+// left. With remove, entries that are no longer in the file are removed; otherwise they are only
+// reported.
 func (t *Team) Compare(ctx context.Context, d Declared, remove bool) (Difference, error) {
 	out := Difference{ids: map[string]string{}}
 	if err := t.compareTasks(ctx, d, remove, &out); err != nil {
@@ -147,7 +147,7 @@ func (t *Team) compareMembers(ctx context.Context, d Declared, remove bool, out 
 	return nil
 }
 
-// differing are the keys whose values differ between two JSON objects, sorted.
+// differing returns the sorted keys whose values differ between two JSON objects.
 func differing(a, b json.RawMessage) []string {
 	var x, y map[string]json.RawMessage
 	if json.Unmarshal(a, &x) != nil || json.Unmarshal(b, &y) != nil {
@@ -229,7 +229,7 @@ func (t *Team) compareTasks(ctx context.Context, d Declared, remove bool, out *D
 	return nil
 }
 
-// refOf is the id that a task has in its team file.
+// refOf returns a task's id in its team file.
 func refOf(metadata json.RawMessage) string {
 	var m map[string]json.RawMessage
 	var ref string
@@ -239,8 +239,8 @@ func refOf(metadata json.RawMessage) string {
 	return ref
 }
 
-// taskFields are the fields in which a task differs from what its file says. What others
-// have added to its metadata and its dependencies is theirs.
+// taskFields returns the fields in which a task differs from its file. Metadata and dependencies
+// added by others are left alone.
 func taskFields(was ledger.Task, now ledger.NewTask) (out []string) {
 	differ := func(field string, yes bool) {
 		if yes {
@@ -258,7 +258,7 @@ func taskFields(was ledger.Task, now ledger.NewTask) (out []string) {
 		}
 	}
 	var x, y map[string]any
-	_ = json.Unmarshal(was.Metadata, &x) // an object, or nothing
+	_ = json.Unmarshal(was.Metadata, &x) // an object, or empty
 	_ = json.Unmarshal(now.Metadata, &y)
 	for k, v := range y {
 		if k != metaRef && mustEqual(x[k]) != mustEqual(v) {
@@ -277,7 +277,7 @@ func mustEqual(v any) string {
 	return string(b)
 }
 
-// withRef notes a task's id in its file, where it is found again.
+// withRef stores a task's id in the file in its metadata.
 func withRef(n ledger.NewTask) (ledger.NewTask, error) {
 	if n.Ref == "" {
 		return n, nil
@@ -300,14 +300,14 @@ func withRef(n ledger.NewTask) (ledger.NewTask, error) {
 	return n, err
 }
 
-// Applied is what Apply has made.
+// Applied is the result of Apply.
 type Applied struct {
 	Tasks   []string // ids of new tasks
 	Members []Spawned
 }
 
-// Apply makes the changes that are not skipped, the tasks first: a worker that comes up
-// finds them. What it has begun when it is killed, the next Compare finds.
+// Apply makes the changes that are not skipped, tasks first, so that a new worker finds them. If
+// it is killed, the next Compare finds the rest.
 func (t *Team) Apply(ctx context.Context, c Caller, d Difference) (out Applied, err error) {
 	if err := t.applyTasks(ctx, c, d, &out); err != nil {
 		return out, err
@@ -320,7 +320,7 @@ func (t *Team) Apply(ctx context.Context, c Caller, d Difference) (out Applied, 
 		case ch.What != "member" || ch.Skipped != "":
 		case ch.Op == ChangeRemove:
 			gone = append(gone, ch.Name)
-		case ch.Op == ChangeChange: // it comes back to its worktree
+		case ch.Op == ChangeChange: // it returns to its worktree
 			gone, list = append(gone, ch.Name), append(list, ch.spawn)
 		case ch.Op == ChangeAdd:
 			list = append(list, ch.spawn)
@@ -339,7 +339,7 @@ func (t *Team) Apply(ctx context.Context, c Caller, d Difference) (out Applied, 
 			return out, err
 		}
 	}
-	if len(started) > 0 { // held by an up that was killed, or stopped
+	if len(started) > 0 { // held by a killed up, or stopped
 		if _, err := t.Start(ctx, c, started); err != nil {
 			return out, err
 		}

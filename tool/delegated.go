@@ -10,23 +10,23 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// delegation is the payload of an approval of that kind: what is done when it is
-// approved, in the asker's name.
+// delegation is the payload of a delegation request: the action that its approval triggers, in the
+// requester's name.
 type delegation struct {
 	Post  *ledger.NewMessage `json:"post,omitempty"`
 	Spawn *SpawnIn           `json:"spawn,omitempty"`
 }
 
-// askDelegation queues what a member may not do without approval.
+// askDelegation queues an action that the member may take only with approval.
 func (t *Team) askDelegation(ctx context.Context, c Caller, subject string, d delegation) (ledger.Approval, error) {
 	id := "delegation-" + team.NewUUID()
 	if d.Post != nil && d.Post.IdemKey != "" {
-		id = "delegation-" + c.Name + "-" + d.Post.IdemKey // asked for once, however often it is sent
+		id = "delegation-" + c.Name + "-" + d.Post.IdemKey // one request, however often it is sent
 	}
 	return t.ask(ctx, c, ledger.AskIn{Kind: ledger.ApproveDelegation, RequestID: id, Subject: subject}, d, nil)
 }
 
-// delegated reads what an approval lets happen.
+// delegated returns the action that an approval triggers.
 func delegated(a ledger.Approval) (*ledger.NewMessage, *SpawnIn, error) {
 	var d delegation
 	if err := json.Unmarshal(a.Payload, &d); err != nil {
@@ -35,8 +35,8 @@ func delegated(a ledger.Approval) (*ledger.NewMessage, *SpawnIn, error) {
 	return d.Post, d.Spawn, nil
 }
 
-// spawnIntent is what an approved spawn is kept as, for the supervisor: it is checked
-// now, in the asker's name, and what can never be spawned is not approved.
+// spawnIntent returns the stored form of an approved spawn, for the supervisor. The spawn is
+// validated now, in the requester's name, so that an impossible one is not approved.
 func (t *Team) spawnIntent(ctx context.Context, a ledger.Approval, in SpawnIn) (json.RawMessage, error) {
 	m, err := t.Ledger.MemberBySession(ctx, a.Session)
 	if err != nil {
@@ -53,8 +53,8 @@ func (t *Team) spawnIntent(ctx context.Context, a ledger.Approval, in SpawnIn) (
 	return json.Marshal(supervisor.Approved{Spawn: asked, Count: n})
 }
 
-// carryOut has the supervisor do what was approved. Killed before, or without an answer,
-// the next supervisor does it: the intent was kept with the answer.
+// carryOut makes the supervisor carry out an approved action. After a kill or a lost answer, the
+// next supervisor does it, since the intent was stored with the answer.
 func (t *Team) carryOut(ctx context.Context, a ledger.Approval) error {
 	out, err := supervise(ctx, t, func(s Supervisor) (ledger.Outcome, error) { return s.CarryOut(ctx, a.ID) })
 	if err != nil {

@@ -10,17 +10,17 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Delegation says whether work may be handed on.
+// Delegation is the policy for delegating work.
 type Delegation string
 
-// Delegation policies (document 004).
+// Delegation policies.
 const (
 	DelegationAuto      Delegation = "auto"              // no gate
-	DelegationApproval  Delegation = "approval_required" // somebody approves it first
+	DelegationApproval  Delegation = "approval_required" // requires approval
 	DelegationForbidden Delegation = "forbidden"         // refused outright
 )
 
-// ParseDelegation checks a policy; there is no default: it depends on the role.
+// ParseDelegation parses a policy; there is no default, since that depends on the role.
 func ParseDelegation(s string) (Delegation, error) {
 	switch d := Delegation(s); d {
 	case DelegationAuto, DelegationApproval, DelegationForbidden:
@@ -29,13 +29,12 @@ func ParseDelegation(s string) (Delegation, error) {
 	return "", team.Errorf(team.CodeInvalid, "unknown delegation policy %q", s).WithHint("auto, approval_required or forbidden")
 }
 
-// strict is how much a policy forbids.
+// strict orders policies by strictness.
 var strict = map[Delegation]int{DelegationAuto: 0, DelegationApproval: 1, DelegationForbidden: 2}
 
-// delegationOf is the policy that holds for a caller: what is set for the member,
-// else for the team, else otherwise. The task that the work is of can only tighten it,
-// and so can those that the caller works on: whoever names no task, or another one,
-// works on them all the same.
+// delegationOf returns the policy that applies to a caller: the member's, else the team's, else
+// otherwise. The task named in the call can only tighten it, and so can the tasks that the caller
+// is working on, also if the call names another task or none.
 func (t *Team) delegationOf(ctx context.Context, c Caller, task string, otherwise Delegation) (Delegation, error) {
 	d := otherwise
 	for _, name := range []string{SetDelegation, SetDelegationOf + c.Name} {
@@ -74,10 +73,10 @@ func (t *Team) delegationOf(ctx context.Context, c Caller, task string, otherwis
 	return d, nil
 }
 
-// delegationKey is the key of a task's metadata that says its policy.
+// delegationKey is the key of the policy in a task's metadata.
 const delegationKey = "delegationPolicy"
 
-// delegationOfTask is what the metadata of a task says; auto where it says nothing.
+// delegationOfTask returns the policy in a task's metadata; auto if there is none.
 func delegationOfTask(task ledger.Task) (Delegation, error) {
 	var meta map[string]json.RawMessage
 	if len(task.Metadata) > 0 && json.Unmarshal(task.Metadata, &meta) != nil {
@@ -101,21 +100,20 @@ func delegationOfTask(task ledger.Task) (Delegation, error) {
 	return d, nil
 }
 
-// setsDelegation reports whether a change of a task's metadata touches its policy: that
-// is for who manages tasks, not for the owner that it binds.
+// setsDelegation reports whether a change of a task's metadata affects its policy. Only members
+// that manage tasks may change that, not the owner that it binds.
 func setsDelegation(patch json.RawMessage) bool {
 	var keys map[string]json.RawMessage
 	if json.Unmarshal(patch, &keys) != nil {
-		return false // refused where it is written
+		return false // the write itself refuses it
 	}
 	_, ok := keys[delegationKey]
 	return ok
 }
 
-// mayDelegate decides whether a caller may hand on work of a task (or none). It
-// returns true when somebody has to approve it first. By itself a leader may and
-// others may not; what is set goes before. A leader needs no approval, but forbidden
-// is forbidden.
+// mayDelegate checks whether a caller may delegate work of a task (or none). It returns true if
+// that needs approval. By default leaders may and others may not; a set policy takes precedence. A
+// leader never needs approval, but is bound by forbidden.
 func (t *Team) mayDelegate(ctx context.Context, c Caller, op Operation, task string) (approval bool, err error) {
 	if c.Person {
 		return false, nil
@@ -147,8 +145,7 @@ func (t *Team) mayDelegate(ctx context.Context, c Caller, op Operation, task str
 	return false, nil
 }
 
-// depth is how many spawns a member is away from the lead: 1 for those that the
-// lead has spawned.
+// depth returns a member's distance from the lead in spawns: 1 for members spawned by the lead.
 func (t *Team) depth(ctx context.Context, session string) (int, error) {
 	all, err := t.Ledger.Members(ctx, true)
 	if err != nil {
@@ -165,13 +162,13 @@ func (t *Team) depth(ctx context.Context, session string) (int, error) {
 	return n, nil
 }
 
-// maySpawn decides whether a caller may spawn; true: when it is approved.
+// maySpawn checks whether a caller may spawn; true means that it needs approval.
 func (t *Team) maySpawn(ctx context.Context, c Caller, in SpawnIn) (approval bool, err error) {
 	if c.Person {
 		return false, nil
 	}
 	switch m, err := t.Ledger.MemberBySession(ctx, c.Session); {
-	case team.IsCode(err, team.CodeNotFound): // a caller without a place on the roster: its role decides
+	case team.IsCode(err, team.CodeNotFound): // a caller that is not on the roster: its role decides
 	case err != nil:
 		return false, err
 	case m.PaneID == team.PaneInProcess:
@@ -191,8 +188,8 @@ func (t *Team) maySpawn(ctx context.Context, c Caller, in SpawnIn) (approval boo
 			return false, errRole(c, OpSpawn)
 		}
 	}
-	// Nobody makes another more than it is itself. A leader's mode without its flag is
-	// refused later, as an input that is not valid.
+	// No member may create one with more rights than its own. A leader's mode without its flag is
+	// refused later, as invalid input.
 	role := in.Role
 	skips := in.Mode == team.ModeBypass && (in.Bypass || c.Role != team.RoleLeader)
 	if role == team.RoleOperator || role == team.RoleLeader && c.Role != team.RoleLeader || skips {

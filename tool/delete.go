@@ -18,20 +18,20 @@ import (
 	"github.com/teamctl/teamctl/worktree"
 )
 
-// DeleteIn says how to delete a team.
+// DeleteIn has the options for deleting a team.
 type DeleteIn struct {
 	Force bool   // end members first, and remove worktrees with work in them after a snapshot
-	Late  func() // called once if ctx ends after the removal has begun, which completes nonetheless; nil: not
+	Late  func() // called once if ctx ends after the removal has begun, which completes nonetheless; may be nil
 }
 
-// Delete removes a team: it refuses while members live, programs that have joined
-// have not left, a merge is under way, and while a worktree has work that is nowhere else. With force members are ended first and unsaved work
-// is snapshotted to a rescue ref, which is told. Branches with commits of their
-// own are always kept. A delete that was cut short can be repeated.
+// Delete deletes a team. It refuses while members are running, programs that have joined have not
+// left, a merge is in progress, or a worktree has work that exists nowhere else. With force it
+// ends members first and saves unsaved work in a rescue ref, which it reports. It always keeps
+// branches with commits of their own. An interrupted delete can be repeated.
 //
-// When ctx ends before the first worktree is removed, no file of the team has
-// changed; with force its members may have been ended, which the error says. From
-// there on the end of ctx changes nothing: the deletion completes.
+// If ctx ends before the first worktree is removed, no file of the team has changed; with force
+// its members may have been ended, which the error says. After that the deletion completes
+// regardless of ctx.
 func (e *Env) Delete(ctx context.Context, c Caller, key string, in DeleteIn) (TeamDeleteOut, error) {
 	out := TeamDeleteOut{TeamName: key}
 	ended, err := e.delete(ctx, c, key, in, &out)
@@ -42,7 +42,7 @@ func (e *Env) Delete(ctx context.Context, c Caller, key string, in DeleteIn) (Te
 	return out, err
 }
 
-// delete is Delete. It reports whether members were asked to end.
+// delete does the work of Delete. It reports whether members were asked to end.
 func (e *Env) delete(ctx context.Context, c Caller, key string, in DeleteIn, out *TeamDeleteOut) (ended bool, err error) {
 	force := in.Force
 	t, err := e.Open(ctx, key)
@@ -54,7 +54,7 @@ func (e *Env) delete(ctx context.Context, c Caller, key string, in DeleteIn, out
 	}
 	release := func() {}
 	defer func() { release() }()
-	if !force { // else members that merge are ended first
+	if !force { // otherwise merging members are ended first
 		release, err = t.holdMerges(ctx, force, out)
 	}
 	if err == nil {
@@ -75,7 +75,7 @@ func (e *Env) delete(ctx context.Context, c Caller, key string, in DeleteIn, out
 	if err != nil {
 		return ended, firstCoded(err)
 	}
-	// From here no supervisor can start: we hold its lock.
+	// From here on no supervisor can start, since this process holds its lock.
 	wait, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	lock, err := filelock.Lock(wait, t.Layout.SupervisorLock())
@@ -98,8 +98,8 @@ func (e *Env) delete(ctx context.Context, c Caller, key string, in DeleteIn, out
 	if err := ctx.Err(); err != nil {
 		return ended, err
 	}
-	// The point of no return. There is no deadline: a large worktree takes its time, each
-	// command that runs has its own, and a deletion that is killed can be repeated.
+	// The point of no return. There is no deadline: a large worktree takes time, each command has
+	// its own limit, and a killed deletion can be repeated.
 	out.begun = true
 	if in.Late != nil {
 		defer context.AfterFunc(ctx, in.Late)()
@@ -125,8 +125,8 @@ func (e *Env) delete(ctx context.Context, c Caller, key string, in DeleteIn, out
 	return ended, nil
 }
 
-// quiesce sees to it that nothing of the team runs: no member, no private tmux
-// server, no supervisor. It reports whether members were asked to end.
+// quiesce ensures that nothing of the team is running: no member, no private tmux server, no
+// supervisor. It reports whether members were asked to end.
 func (t *Team) quiesce(ctx context.Context, c Caller, force bool) (ended bool, err error) {
 	all, err := t.Ledger.Members(ctx, true)
 	if err != nil {
@@ -166,7 +166,7 @@ func (t *Team) quiesce(ctx context.Context, c Caller, force bool) (ended bool, e
 		}
 	}
 	hint := "teamctl shutdown && teamctl delete"
-	if !force { // nobody sees whether a program that has joined still works
+	if !force { // it cannot be observed whether a program that has joined still works
 		for _, m := range all {
 			if m.RemovedAt == 0 && team.KindOf(m.Spec.Agent).External {
 				active = append(active, m.Name)
@@ -185,14 +185,14 @@ func (t *Team) quiesce(ctx context.Context, c Caller, force bool) (ended bool, e
 	return ended, s.Quit(ctx, true)
 }
 
-// treesAt are the members that have a worktree of the repository at root.
+// treesAt has the members with a worktree of the repository at root.
 type treesAt struct {
 	root    string
 	members []ledger.Member
-	stray   bool // no member's, though it stands in the team's directory
+	stray   bool // belongs to no member, though it is in the team's directory
 }
 
-// trees are the members, past ones too, that have a worktree of their own.
+// trees returns all members, including former ones, that have a worktree of their own.
 func (t *Team) trees(ctx context.Context) ([]treesAt, error) {
 	row, err := t.Ledger.Team(ctx)
 	if err != nil {
@@ -203,7 +203,7 @@ func (t *Team) trees(ctx context.Context) ([]treesAt, error) {
 		return nil, err
 	}
 	var out []treesAt
-	seen := map[string]bool{} // a name that came back has the worktree of the one that left
+	seen := map[string]bool{} // a reused name has the worktree of the former member
 	for _, m := range slices.Backward(all) {
 		if m.Worktree == "" || m.Spec.WorktreeMode != "own" || seen[m.Worktree] {
 			continue
@@ -225,8 +225,8 @@ func (t *Team) trees(ctx context.Context) ([]treesAt, error) {
 	return out, nil
 }
 
-// checkTrees refuses while a worktree cannot be removed. All are inspected before
-// the first is removed.
+// checkTrees returns an error if a worktree cannot be removed. It inspects all before the first is
+// removed.
 func checkTrees(ctx context.Context, key string, trees []treesAt, force bool) error {
 	var bad []error
 	for _, at := range trees {
@@ -241,7 +241,7 @@ func checkTrees(ctx context.Context, key string, trees []treesAt, force bool) er
 		for i, m := range at.members {
 			paths[i] = m.Worktree
 		}
-		// The name that a snapshot would get is checked where it is taken.
+		// The name of a snapshot is validated when the snapshot is taken.
 		errs := repo.CheckRemove(ctx, paths, worktree.RemoveIn{Force: force, Team: key, Agent: "any"})
 		for i, m := range at.members {
 			if errs[i] != nil {
@@ -261,13 +261,13 @@ func checkTrees(ctx context.Context, key string, trees []treesAt, force bool) er
 		switch team.ReasonOf(err) {
 		case team.ReasonWorktreeDirty, team.ReasonWorktreeBusy, team.ReasonLockFile:
 		default:
-			hint = team.HintOf(err) // force would be refused, too
+			hint = team.HintOf(err) // force would fail as well
 		}
 	}
 	return team.Errorf(team.CodeConflict, "%w", joinErrors(bad)).WithReason(team.ReasonWorktreeDirty).WithHint(hint)
 }
 
-// repoGone reports that there is no repository any more where one was.
+// repoGone reports whether a repository no longer exists.
 func repoGone(err error) bool {
 	return team.IsCode(err, team.CodeInvalid) || team.IsCode(err, team.CodeNotFound)
 }
@@ -276,7 +276,7 @@ func repoGone(err error) bool {
 func (t *Team) removeTrees(ctx context.Context, at treesAt, boot team.Bootstrap, force bool, out *TeamDeleteOut) error {
 	repo, err := worktree.OpenRepo(ctx, at.root)
 	if force && repoGone(err) {
-		return nil // what is in its worktrees is moved away
+		return nil // the content of its worktrees is moved away
 	}
 	if err != nil {
 		return err
@@ -309,13 +309,13 @@ func (t *Team) removeTrees(ctx context.Context, at treesAt, boot team.Bootstrap,
 	return nil
 }
 
-// restoreCommand is what a person types to get a saved state back, wherever they are.
+// restoreCommand returns the command that restores a saved state from any directory.
 func restoreCommand(repo *worktree.Repo, ref string) string {
 	return "teamctl rescue restore " + strings.TrimPrefix(ref, "refs/teamctl/") + " --repo " + team.ShellQuote(repo.Root())
 }
 
-// cutShort says in the error itself what a deletion that fails has saved so far:
-// programs see the error alone.
+// cutShort adds what was saved so far to the error of a failed deletion: programs see only the
+// error.
 func (out *TeamDeleteOut) cutShort(err error) error {
 	if len(out.Rescued) == 0 {
 		return err
@@ -323,8 +323,7 @@ func (out *TeamDeleteOut) cutShort(err error) error {
 	return fmt.Errorf("%w; saved before that: %s", err, strings.Join(out.Rescued, ", "))
 }
 
-// removeDir takes the team's directory out of the way in one step and then
-// removes it, with its sockets.
+// removeDir renames the team's directory in one step and then removes it, with its sockets.
 func (e *Env) removeDir(l team.Layout) error {
 	trash := filepath.Join(e.Home.TeamsDir(), deleted+l.Key+"-"+team.NewUUID()[:8])
 	if err := os.Rename(l.Dir, trash); err != nil {

@@ -15,11 +15,11 @@ import (
 	"github.com/teamctl/teamctl/worktree"
 )
 
-// What stands below a team's own directory of worktrees goes with the team. Not all of
-// it is a member's: a state that was restored there is a person's worktree, and a
-// directory may be anybody's.
+// Everything below a team's own directory of worktrees is deleted with the team. Not all of it
+// belongs to a member: a restored state in it is a person's worktree, and a directory may belong
+// to anyone.
 
-// leftIn are the names in the team's directory of worktrees, without empty directories.
+// leftIn returns the names in the team's directory of worktrees, without empty directories.
 func leftIn(l team.Layout) ([]string, error) {
 	entries, err := os.ReadDir(l.Worktrees())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -41,8 +41,8 @@ func leftIn(l team.Layout) ([]string, error) {
 	return names, nil
 }
 
-// unclaimed finds what is no member's: worktrees, which are removed as theirs are, and
-// the paths of everything else.
+// unclaimed finds what belongs to no member: worktrees, which are removed like those of members,
+// and the paths of everything else.
 func unclaimed(ctx context.Context, l team.Layout, claimed []treesAt) (trees []treesAt, others []string, err error) {
 	names, err := leftIn(l)
 	if err != nil || len(names) == 0 {
@@ -60,7 +60,7 @@ func unclaimed(ctx context.Context, l team.Layout, claimed []treesAt) (trees []t
 		switch {
 		case slices.ContainsFunc(claimed, func(at treesAt) bool { return slices.ContainsFunc(at.members, ours) }):
 			continue
-		case worktree.IsAside(name): // of a removal that was cut short: the next one completes or undoes it
+		case worktree.IsAside(name): // of an interrupted removal, which the next one completes or undoes
 			continue
 		}
 		repo, w, err := worktree.OpenWorktree(ctx, path)
@@ -73,8 +73,8 @@ func unclaimed(ctx context.Context, l team.Layout, claimed []treesAt) (trees []t
 	return trees, others, nil
 }
 
-// keepLeft moves what nobody could look into out of the team's directory, which is
-// about to go, and says where it is.
+// keepLeft moves directories that could not be inspected out of the team's directory, which is
+// about to be deleted, and reports their new paths.
 func (e *Env) keepLeft(l team.Layout) (notes []string, err error) {
 	names, err := leftIn(l)
 	if err != nil || len(names) == 0 {
@@ -93,12 +93,12 @@ func (e *Env) keepLeft(l team.Layout) (notes []string, err error) {
 	return notes, nil
 }
 
-// keepDamaged moves the bundles that could not be read out of the team's directory: what
-// is in them may say what has become of an agent.
+// keepDamaged moves unreadable bundles out of the team's directory: they may explain what became
+// of an agent.
 func (e *Env) keepDamaged(l team.Layout) (notes []string, err error) {
 	entries, err := os.ReadDir(l.Members())
 	if err != nil {
-		return nil, nil // there is none, or nothing that could be kept
+		return nil, nil // missing, or nothing that could be kept
 	}
 	to := filepath.Join(e.keptDir(), l.Key+"-"+team.NewUUID()[:8])
 	for _, d := range entries {
@@ -110,7 +110,7 @@ func (e *Env) keepDamaged(l team.Layout) (notes []string, err error) {
 		err := os.MkdirAll(to, 0o700)
 		if err == nil {
 			if d.IsDir() {
-				_ = os.Chmod(from, 0o700) // one that must not be written cannot be moved
+				_ = os.Chmod(from, 0o700) // a read-only directory cannot be moved
 			}
 			err = os.Rename(from, filepath.Join(to, "bundle-"+d.Name()))
 		}

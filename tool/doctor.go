@@ -30,11 +30,10 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// CheckStatus is what a check came to.
+// CheckStatus is the result of a check.
 type CheckStatus string
 
-// Statuses of a check. A warning is something to know, a failure something that
-// keeps teamctl from working.
+// Statuses of a check. A warning is for information, a failure keeps teamctl from working.
 const (
 	CheckOK   CheckStatus = "ok"
 	CheckWarn CheckStatus = "warn"
@@ -56,7 +55,7 @@ func checked(name, format string, args ...any) Check {
 func (c Check) warn(hint string) Check { c.Status, c.Hint = CheckWarn, hint; return c }
 func (c Check) fail(hint string) Check { c.Status, c.Hint = CheckFail, hint; return c }
 
-// Doctor looks at the machine and at every team on it, and changes nothing.
+// Doctor checks the machine and every team on it, and changes nothing.
 func (e *Env) Doctor(ctx context.Context) []Check {
 	list := []Check{
 		tmuxCheck(ctx),
@@ -72,7 +71,7 @@ func (e *Env) Doctor(ctx context.Context) []Check {
 	list = append(list, watchChecks()...)
 	for _, c := range list {
 		if (c.Name == homeCheckName || c.Name == runtimeCheckName) && c.Status == CheckFail {
-			return list // opening a ledger of somebody else would leave files of ours
+			return list // opening another user's ledger would create files in it
 		}
 	}
 	return append(append(list, e.keptChecks(ctx)...), e.teamChecks(ctx)...)
@@ -90,14 +89,14 @@ func ask(ctx context.Context, argv ...string) (string, error) {
 
 var versionRE = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(\d+)\.(\d+)`) })
 
-// atLeast reports whether the first version in text is major.minor or newer; ok
-// is false where there is none.
+// atLeast reports whether the first version in text is major.minor or newer; ok is false if there
+// is none.
 func atLeast(text string, major, minor int) (yes, ok bool) {
 	m := versionRE().FindStringSubmatch(text)
 	if m == nil {
 		return false, false
 	}
-	a, _ := strconv.Atoi(m[1]) // digits by the expression
+	a, _ := strconv.Atoi(m[1]) // digits, by the expression
 	b, _ := strconv.Atoi(m[2])
 	return a > major || a == major && b >= minor, true
 }
@@ -140,7 +139,7 @@ func goCheck(ctx context.Context) Check {
 	return checked("go", "%s", out)
 }
 
-// existing is the nearest directory at or above path that is there.
+// existing returns the closest existing directory at or above path.
 func existing(path string) string {
 	for {
 		if fi, err := os.Stat(path); err == nil && fi.IsDir() {
@@ -158,14 +157,13 @@ func (e *Env) homeCheck() Check {
 	return dirCheck(homeCheckName, homeDir(e.Home), "made by the first team", "set "+team.EnvHome+" to a directory that you can write to", homeHint())
 }
 
-// Names of checks whose failure keeps the teams from being looked at.
+// Names of checks whose failure prevents the checks of teams.
 const (
 	homeCheckName    = "home"
 	runtimeCheckName = "runtime"
 )
 
-// dirCheck looks at one of our directories: whether it can be written to, and by us
-// alone.
+// dirCheck checks one of teamctl's directories: whether it is writable, and only by the user.
 func dirCheck(name string, d private.Dir, later, hint, own string) Check {
 	dir := d.Path
 	fi, err := os.Stat(dir)
@@ -219,8 +217,7 @@ func runtimeCheck() Check {
 	return dirCheck(runtimeCheckName, runtimeRoot(), "made when needed", backends.RuntimeHint, backends.RuntimeHint)
 }
 
-// maxSocket is the longest path of a socket on every system that we run on, and
-// one byte less than Linux allows.
+// maxSocket is the longest socket path on all supported systems, one byte less than Linux allows.
 const maxSocket = 103
 
 func socketCheck(l team.Layout) Check {
@@ -232,8 +229,7 @@ func socketCheck(l team.Layout) Check {
 	return c
 }
 
-// teamChecks reports what is left of teams that nobody looks after, and one line
-// if all is well.
+// teamChecks reports problems of teams, and a single line if there are none.
 func (e *Env) teamChecks(ctx context.Context) []Check {
 	teams, err := e.Teams(ctx)
 	if err != nil {
@@ -293,8 +289,7 @@ func (e *Env) hungCheck(ctx context.Context, info TeamInfo) (_ Check, bad bool) 
 	return checked("team "+info.Key, "%v", err).fail(team.HintOf(firstCoded(err))), true
 }
 
-// ledgerCheck reports a ledger that is not sound. What reads no damaged page does not
-// meet it.
+// ledgerCheck reports a damaged ledger. Damage in pages that are not read shows nowhere else.
 func (e *Env) ledgerCheck(ctx context.Context, key string) (_ Check, bad bool) {
 	got, err := e.LedgerCheck(ctx, key)
 	if err != nil {
@@ -311,10 +306,10 @@ func (e *Env) ledgerCheck(ctx context.Context, key string) (_ Check, bad bool) {
 		fail("teamctl doctor --repair --team " + key + "; where it cannot mend it, teamctl ledger recover " + key), true
 }
 
-// lostChecks report supervisors whose team was removed under them.
+// lostChecks reports supervisors whose team was deleted while they were running.
 func lostChecks() []Check {
 	var out []Check
-	files, _ := filepath.Glob(filepath.Join(team.RuntimeRoot(), "*", filepath.Base(team.Layout{}.LastWords()))) // the pattern is sound
+	files, _ := filepath.Glob(filepath.Join(team.RuntimeRoot(), "*", filepath.Base(team.Layout{}.LastWords()))) // the pattern is valid
 	for _, path := range files {
 		w, err := supervisor.ReadLastWords(path)
 		if err != nil || w == nil || w.Why != "removed" {
@@ -332,8 +327,8 @@ func lostChecks() []Check {
 	return out
 }
 
-// strayChecks report agents of teams that are gone: a directory was removed while no
-// supervisor could see it.
+// strayChecks reports agents of deleted teams: a directory was removed while no supervisor was
+// running.
 func (e *Env) strayChecks() []Check {
 	home, err := filepath.EvalSymlinks(e.Home.Dir)
 	if err != nil {
@@ -373,7 +368,7 @@ func agentNames(list []supervisor.Agent) string {
 	return strings.Join(names, ", ")
 }
 
-// orphanCheck reports a team that has members to run and no supervisor.
+// orphanCheck reports a team that should have running members and has no supervisor.
 func (e *Env) orphanCheck(ctx context.Context, info TeamInfo) (_ Check, bad bool) {
 	if info.Supervisor != 0 {
 		return Check{}, false
@@ -410,8 +405,7 @@ func walCheck(info TeamInfo) (_ Check, bad bool) {
 		warn("see who has it open: lsof " + path), true
 }
 
-// leftovers are registry entries without a directory, and directories that are
-// no team.
+// leftovers returns registry entries without a directory, and directories that are not teams.
 func (e *Env) leftovers(teams []TeamInfo) []Check {
 	var out []Check
 	var registry map[string]string
@@ -435,7 +429,7 @@ func (e *Env) leftovers(teams []TeamInfo) []Check {
 	}
 	dirs, err := os.ReadDir(e.Home.TeamsDir())
 	if err != nil {
-		return out // Teams has told it
+		return out // Teams has reported it
 	}
 	for _, d := range dirs {
 		known := slices.ContainsFunc(teams, func(t TeamInfo) bool { return t.Key == d.Name() })
@@ -446,7 +440,7 @@ func (e *Env) leftovers(teams []TeamInfo) []Check {
 		switch {
 		case strings.HasPrefix(d.Name(), creating), strings.HasPrefix(d.Name(), deleted):
 			if held, err := lockDir(path); held == nil && err == nil {
-				continue // somebody is at it this moment, or it is gone
+				continue // locked at the moment, or gone
 			} else if held != nil {
 				_ = held.Close() // opened for its lock
 			}
@@ -459,8 +453,8 @@ func (e *Env) leftovers(teams []TeamInfo) []Check {
 	return out
 }
 
-// stranger is a directory among the teams that is none. One with unread mail is nothing to
-// be removed.
+// stranger describes a directory among the teams that is not a team. It does not suggest to remove
+// one with unread mail.
 func (e *Env) stranger(name, path string) Check {
 	if l := e.Home.Team(name); lostLedger(l) {
 		return noTeamCheck(l)

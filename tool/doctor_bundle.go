@@ -11,12 +11,11 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// bundleChecks report members that nobody can look at, and bundles with files that
-// cannot be read.
+// bundleChecks reports members that cannot be inspected, and bundles with unreadable files.
 func (e *Env) bundleChecks(ctx context.Context, key string) []Check {
 	t, err := e.Open(ctx, key)
 	if err != nil {
-		return nil // that is reported already
+		return nil // reported already
 	}
 	members, err := t.Ledger.Members(ctx, false)
 	_ = t.Close() // it was only read
@@ -54,8 +53,8 @@ func (e *Env) bundleChecks(ctx context.Context, key string) []Check {
 	return out
 }
 
-// noTeamCheck reports a directory among the teams that has no ledger. What is in its
-// worktrees may be all there is of somebody's work.
+// noTeamCheck reports a directory among the teams that has no ledger. Its worktrees may hold the
+// only copy of somebody's work.
 func noTeamCheck(l team.Layout) Check {
 	if lostLedger(l) {
 		err := errLostLedger(l.Key)

@@ -6,9 +6,8 @@ import (
 	"github.com/teamctl/teamctl/internal/cgroup"
 )
 
-// containCheck says what keeps a teammate's processes together, and why not more.
-// It looks at the cgroup of this process: a supervisor that a service manager has
-// started may have more.
+// containCheck reports what contains a member's processes, and why not more. It checks the cgroup
+// of this process: a supervisor started by a service manager may have more.
 func containCheck(s cgroup.Support) Check {
 	if !s.Kill && !s.Freeze {
 		return checked("containment", "by process tree and resource limits; no pause: %s", s.Why)

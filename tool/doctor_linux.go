@@ -8,11 +8,11 @@ import (
 	"github.com/teamctl/teamctl/internal/dirwatch"
 )
 
-// watchChecks looks at inotify's limits: every supervisor, every worker and every
-// waiting command has one instance, and whether there is one to be had now.
+// watchChecks checks inotify's limits, and whether an instance is available now: every supervisor,
+// worker and waiting command needs one.
 func watchChecks() []Check { return append(watchLimits(), watchNow(dirwatch.Try())) }
 
-// watchNow says what happens where no instance is left.
+// watchNow describes the effect if no instance is left.
 func watchNow(err error) Check {
 	if err != nil {
 		return checked("inotify", "no instance is left (%v): workers look for changes once a second instead of being woken", err).

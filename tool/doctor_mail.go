@@ -12,16 +12,15 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// lateMail is how long a message may be posted before the doctor tells that it is in no
-// mailbox: posters and supervisors take less.
+// lateMail is how long a posted message may be missing in its mailbox before the doctor reports
+// it: posters and supervisors take less.
 const lateMail = 2 * time.Second
 
-// mailCheck reports messages that lie in the ledger and not in the mailbox that they are
-// for.
+// mailCheck reports messages that are in the ledger and not in the recipient's mailbox.
 func (e *Env) mailCheck(ctx context.Context, info TeamInfo) (_ Check, bad bool) {
 	t, err := e.Open(ctx, info.Key)
 	if err != nil {
-		return Check{}, false // orphanCheck has told it
+		return Check{}, false // orphanCheck has reported it
 	}
 	late, err := t.lateMail(ctx, time.Now().Add(-lateMail))
 	lost, lostErr := t.lostMail(ctx)
@@ -39,8 +38,8 @@ func (e *Env) mailCheck(ctx context.Context, info TeamInfo) (_ Check, bad bool) 
 		warn("a program may hold its lock, " + t.Layout.Inboxes() + "/NAME.json.lock or .lock there; reading the mailbox, the next message and teamctl doctor --repair put them there"), true
 }
 
-// lostMail names the members whose mailboxes lack messages that they have had, each with how
-// many; "" for none. A mailbox that is being written, or is damaged, is left to others.
+// lostMail returns the members whose mailboxes lack messages that were mailed, each with their
+// number; "" for none. It skips a mailbox that is being written, or is damaged.
 func (t *Team) lostMail(ctx context.Context) (string, error) {
 	members, err := t.Ledger.Members(ctx, false)
 	if err != nil {
@@ -60,8 +59,8 @@ func (t *Team) lostMail(ctx context.Context) (string, error) {
 	return strings.Join(names, ", "), nil
 }
 
-// lateMail names the members with mail that was posted before a time and not mailed, each
-// with how many messages; "" for none.
+// lateMail returns the members with mail that was posted before a time and not mailed, each with
+// the number of messages; "" for none.
 func (t *Team) lateMail(ctx context.Context, before time.Time) (string, error) {
 	out, err := t.Ledger.Undelivered(ctx, 0)
 	if err != nil {

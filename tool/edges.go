@@ -15,8 +15,7 @@ func edgeName(e team.Edge) string {
 	return setEdge + e.From + "." + string(e.Type) + "." + e.To
 }
 
-// Edges lists the graph of the team, by its names: what leads from or to a member
-// that has left is not in it.
+// Edges returns the graph of the team by names, without edges of members that have left.
 func (t *Team) Edges(ctx context.Context) ([]team.Edge, error) {
 	members, err := t.Ledger.Members(ctx, false)
 	if err != nil {
@@ -39,12 +38,12 @@ func (t *Team) Edges(ctx context.Context) ([]team.Edge, error) {
 	return out, nil
 }
 
-// EdgeAdd adds an edge; one that is there already is no change. changed is false then.
+// EdgeAdd adds an edge; changed is false if it exists already.
 func (t *Team) EdgeAdd(ctx context.Context, c Caller, e team.Edge) (_ team.Edge, changed bool, err error) {
 	return t.setEdge(ctx, c, e, true)
 }
 
-// EdgeRemove takes an edge away. Errors: CodeNotFound (edge_not_found).
+// EdgeRemove removes an edge. Errors: CodeNotFound (edge_not_found).
 func (t *Team) EdgeRemove(ctx context.Context, c Caller, e team.Edge) (team.Edge, error) {
 	e, changed, err := t.setEdge(ctx, c, e, false)
 	if err == nil && !changed {

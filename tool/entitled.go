@@ -13,25 +13,25 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// SetModels is the setting that lists the models an agent may choose by itself.
+// SetModels is the setting with the models that agents may choose by themselves.
 const SetModels = "models"
 
-// withdrawWithin bounds the withdrawal of a question that nobody waits for any more.
+// withdrawWithin bounds withdrawing a request that is no longer needed.
 const withdrawWithin = 2 * time.Second
 
-// pauseKey has what a call does while it waits for people or for other sessions.
+// pauseKey is the context key of a call's Pause.
 type pauseKey struct{}
 
-// Pause shows what a call waits for, and gives back what it holds meanwhile; resume ends
+// Pause reports what a call waits for, and releases meanwhile what the call holds; resume ends
 // both.
 type Pause func(ctx context.Context, what team.WaitFor, why string) (resume func(context.Context) error, err error)
 
-// WithPause has the calls made with the context pause while they wait.
+// WithPause makes calls with the context use p while they wait for people or for other sessions.
 func WithPause(ctx context.Context, p Pause) context.Context {
 	return context.WithValue(ctx, pauseKey{}, p)
 }
 
-// paused runs wait, within a pause where the call has one.
+// paused calls wait, within a Pause if the call has one.
 func paused(ctx context.Context, what team.WaitFor, why string, wait func() error) error {
 	p, ok := ctx.Value(pauseKey{}).(Pause)
 	if !ok {
@@ -44,11 +44,11 @@ func paused(ctx context.Context, what team.WaitFor, why string, wait func() erro
 	return errors.Join(wait(), resume(ctx))
 }
 
-// OwnSession is the key of the session that a call comes from; "" for none.
+// OwnSession returns the key of the session from which the call comes; "" for none.
 func (c Caller) OwnSession() string { return cmp.Or(c.Conversation, c.Session) }
 
-// bound is the spec that bounds what the caller may give itself or others; ok is false
-// for who is bound by its role alone: a person, and a lead that is a program of its own.
+// bound returns the spec that limits what the caller may grant to itself or others; ok is false if
+// only the role limits it: for a person, and for a lead that is a program of its own.
 func (t *Team) bound(ctx context.Context, c Caller) (own ledger.Session, spec team.AgentSpec, ok bool, err error) {
 	if c.Person {
 		return own, spec, false, nil
@@ -58,7 +58,7 @@ func (t *Team) bound(ctx context.Context, c Caller) (own ledger.Session, spec te
 		if c.Role == team.RoleLeader || c.Role == team.RoleOperator {
 			return own, spec, false, nil
 		}
-		// What another program may do is not known here: it has nothing to give.
+		// The rights of a foreign agent are unknown, so it has none to grant.
 		none := team.Filter{Allow: []string{}}
 		return own, team.AgentSpec{Policy: team.SpecPolicy{Tools: none, Skills: none}}, true, nil
 	}
@@ -72,8 +72,8 @@ func (t *Team) bound(ctx context.Context, c Caller) (own ledger.Session, spec te
 	return own, known.AgentSpec, true, err
 }
 
-// beyond says what a spec in a session of that kind allows that the caller does not have;
-// "" for nothing.
+// beyond returns what a spec allows in a session of a kind that the caller does not have; "" for
+// nothing.
 func (t *Team) beyond(ctx context.Context, c Caller, spec team.AgentSpec, in team.SessionKind) (string, error) {
 	own, mine, ok, err := t.bound(ctx, c)
 	if err != nil || !ok {
@@ -96,7 +96,7 @@ func (t *Team) beyond(ctx context.Context, c Caller, spec team.AgentSpec, in tea
 	return t.beyondModels(ctx, c, spec.Defaults.Model)
 }
 
-// beyondModels says that a model is none of those that agents choose by themselves.
+// beyondModels returns the model if it is not one that agents may choose by themselves.
 func (t *Team) beyondModels(ctx context.Context, c Caller, m team.SpecModel) (string, error) {
 	if c.Person || m.Model == "" {
 		return "", nil
@@ -111,8 +111,8 @@ func (t *Team) beyondModels(ctx context.Context, c Caller, m team.SpecModel) (st
 	return "", nil
 }
 
-// entitle lets a call pass that gives nobody anything, and otherwise asks for it and
-// waits for the answer.
+// entitle permits a call that grants nothing; otherwise it requests approval and waits for the
+// answer.
 func (t *Team) entitle(ctx context.Context, c Caller, op, more string, input any) error {
 	if more == "" {
 		return nil
@@ -138,7 +138,7 @@ func (t *Team) entitle(ctx context.Context, c Caller, op, more string, input any
 	return err
 }
 
-// mine reports whether a session is the caller's own, or one below it.
+// mine reports whether a session is the caller's own, or a descendant of it.
 func (t *Team) mine(ctx context.Context, c Caller, s ledger.Session) (bool, error) {
 	own := c.OwnSession()
 	if own == "" {
@@ -159,8 +159,9 @@ func (t *Team) mine(ctx context.Context, c Caller, s ledger.Session) (bool, erro
 	}
 }
 
-// mayChange refuses to change sessions that are not the caller's: an agent has its own
-// and the children of it, a leader and a person have all. It reports whose it is.
+// mayChange refuses changes to sessions that the caller may not change: an agent may change its
+// own session and its descendants, a leader or a person all. own reports whether the session is
+// the caller's.
 func (t *Team) mayChange(ctx context.Context, c Caller, s ledger.Session) (own bool, err error) {
 	if t.Elsewhere != nil {
 		return false, t.Elsewhere
@@ -177,7 +178,7 @@ func (t *Team) mayChange(ctx context.Context, c Caller, s ledger.Session) (own b
 	return false, t.may(ctx, c, OpRule)
 }
 
-// fields are the words of a setting that is a list: blanks or commas between them.
+// fields splits a setting that is a list, separated by blanks or commas.
 func fields(v string) []string {
 	return strings.FieldsFunc(v, func(r rune) bool { return r == ',' || r == ' ' })
 }

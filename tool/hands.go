@@ -11,7 +11,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// hands are the members that can take tasks, and why each other one cannot.
+// hands has the members that can take tasks, and why the others cannot.
 type hands struct {
 	ledger.Takers
 	idle []idleHand
@@ -19,7 +19,7 @@ type hands struct {
 
 type idleHand struct{ name, why, remedy string }
 
-// hands sorts the roster by who can take a task now, or will without anybody's doing.
+// hands sorts the roster by who can take a task now, or will without intervention.
 func (t *Team) hands(ctx context.Context, roster []ledger.Member) (h hands, err error) {
 	auto, err := t.Ledger.AutoClaim(ctx)
 	if err != nil {
@@ -43,7 +43,7 @@ func (t *Team) hands(ctx context.Context, roster []ledger.Member) (h hands, err 
 	return h, nil
 }
 
-// cannotTake says why a member takes no task, and the command that changes it.
+// cannotTake returns why a member takes no tasks, and the command that changes that.
 func cannotTake(m ledger.Member) (why, remedy string) {
 	mode := Caller{Role: m.Role, Mode: m.Spec.Mode}
 	switch {
@@ -51,7 +51,7 @@ func cannotTake(m ledger.Member) (why, remedy string) {
 		return "is " + string(m.Role), ""
 	case granted(mode, OpTaskWork) == no:
 		return fmt.Sprintf("is in mode %s", m.Spec.Mode), "teamctl mode " + m.Name + " default"
-	case team.KindOf(m.Spec.Agent).External: // nobody starts or sees it: it comes when it comes
+	case team.KindOf(m.Spec.Agent).External: // teamctl neither starts nor observes it
 		return "", ""
 	case m.Desired != team.WantRunning:
 		return "is stopped", "teamctl start " + m.Name
@@ -64,8 +64,8 @@ func cannotTake(m ledger.Member) (why, remedy string) {
 	return "", ""
 }
 
-// none is the error of tasks that are pending while no member can take one: left are
-// those that wait for no other task.
+// none returns the error for pending tasks that no member can take; left are those that do not
+// depend on other tasks.
 func (h hands) none(left []ledger.Task) error {
 	const most = 5
 	what := "pending tasks"
@@ -96,7 +96,7 @@ func (h hands) none(left []ledger.Task) error {
 		why = append(why, m.name+" "+m.why)
 	}
 	reason := "no_member_running"
-	if len(h.Any)+len(h.Run) > 0 { // somebody runs, and these are not for it
+	if len(h.Any)+len(h.Run) > 0 { // members are running, and these tasks are not for them
 		reason = "no_taker"
 		why, hint = h.misfit(left)
 	}
@@ -109,7 +109,7 @@ func (h hands) none(left []ledger.Task) error {
 	return team.Errorf(team.CodeUnavailable, "no member can take %s: %s", what, strings.Join(why, ", ")).WithReason(reason).WithHint(hint)
 }
 
-// misfit says why members that do take tasks do not take these.
+// misfit returns why members that take tasks do not take these.
 func (h hands) misfit(left []ledger.Task) (why []string, hint string) {
 	say := func(text, remedy string) {
 		if !slices.Contains(why, text) {
@@ -136,8 +136,8 @@ func (h hands) misfit(left []ledger.Task) (why []string, hint string) {
 	return why, hint
 }
 
-// Stranded says why no member of the roster can take any of the tasks that are ready: an
-// error with a hint. It is nil where one can, now or once it is done with what it does.
+// Stranded returns an error with a hint if no member of the roster can take any of the ready
+// tasks. It is nil if one can, now or after its current task.
 func (t *Team) Stranded(ctx context.Context, roster []ledger.Member, ready []ledger.Task) error {
 	if len(ready) == 0 {
 		return nil

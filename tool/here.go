@@ -13,10 +13,9 @@ import (
 	"github.com/teamctl/teamctl/worktree"
 )
 
-// here are the teams, of those with the keys, that the directory Dir belongs to: the
-// team in whose directory or in whose member's worktree it is, else those that work on
-// its repository. It is asked only where several teams exist, and a team that cannot be
-// read is not among them.
+// here returns those of the teams with the keys to which the directory Dir belongs: the team whose
+// directory, or whose member's worktree, contains it, else those that work on its repository. It
+// is called only if several teams exist, and omits a team that cannot be read.
 func (e *Env) here(ctx context.Context, keys []string) []string {
 	dir, err := filepath.EvalSymlinks(e.Dir)
 	if e.Dir == "" || err != nil {
@@ -47,8 +46,8 @@ func (e *Env) here(ctx context.Context, keys []string) []string {
 	return near
 }
 
-// places are the directories that are a team's alone, its own and its members'
-// worktrees, and the repositories that it works on.
+// places returns the directories that belong only to one team, its own and its members' worktrees,
+// and the repositories that it works on.
 func (e *Env) places(ctx context.Context, key string) (dirs, repos []string, err error) {
 	t, err := e.Open(ctx, key)
 	if err != nil {
@@ -70,8 +69,8 @@ func (e *Env) places(ctx context.Context, key string) (dirs, repos []string, err
 	return append([]string{t.Layout.Dir}, worktreesOf(members)...), append(slices.Collect(maps.Values(more)), row.Repo), nil
 }
 
-// worktreesOf are the worktrees that were made for members. One that works in place
-// of another directory has none of its own.
+// worktreesOf returns the worktrees created for members. A member that works in another directory
+// has none.
 func worktreesOf(members []ledger.Member) []string {
 	var out []string
 	for _, m := range members {

@@ -11,11 +11,11 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// HooksOut is the hooks that hold for a team.
+// HooksOut has the hooks of a team that are in effect.
 type HooksOut struct {
 	Hooks   []HookInfo `json:"hooks"`
-	Allowed bool       `json:"allowed"`         // false: those of the team file wait for a person's consent
-	Files   []string   `json:"files,omitempty"` // of the repository, that a consent covers
+	Allowed bool       `json:"allowed"`         // false: those of the team file lack consent
+	Files   []string   `json:"files,omitempty"` // of the repository, covered by a consent
 }
 
 // HookInfo is one hook.
@@ -29,13 +29,13 @@ type HookInfo struct {
 
 func (t *Team) hooks() hooks.Asker { return hooks.Asker{Layout: t.Layout, Ledger: t.Ledger} }
 
-// supplied is the hooks of the team's file.
+// supplied returns the hooks of the team's file.
 func (t *Team) supplied(ctx context.Context) (s hooks.Supplied, err error) {
 	_, err = t.Ledger.Setting(ctx, hooks.Setting, &s)
 	return s, err
 }
 
-// Hooks lists the hooks that hold for the team.
+// Hooks lists the hooks of the team that are in effect.
 func (t *Team) Hooks(ctx context.Context) (HooksOut, error) {
 	out := HooksOut{Hooks: []HookInfo{}}
 	own, err := hooks.Load(t.Env.Home)
@@ -68,10 +68,9 @@ func (t *Team) Hooks(ctx context.Context) (HooksOut, error) {
 	return out, nil
 }
 
-// SetHooks sets the hooks of the team's file. With allow they may run although they
-// came with the repository; what was allowed once on this machine stays so until the
-// commands, or the files of the repository that they name, change. The answer says
-// whether they may run.
+// SetHooks sets the hooks of the team's file. With allow they may run although they came with the
+// repository; a consent on this machine lasts until the commands, or the repository's files that
+// they name, change. allowed reports whether they may run.
 func (t *Team) SetHooks(ctx context.Context, c Caller, s hooks.Supplied, allow bool) (allowed bool, err error) {
 	if err := t.may(ctx, c, OpSettings); err != nil {
 		return false, err
@@ -90,7 +89,7 @@ func (t *Team) SetHooks(ctx context.Context, c Caller, s hooks.Supplied, allow b
 	return s.Allowed(), t.as(c).Set(ctx, hooks.Setting, v)
 }
 
-// HooksAllow lets the hooks of the team's file run as they are now.
+// HooksAllow consents to the team file's hooks as they are now.
 func (t *Team) HooksAllow(ctx context.Context, c Caller) (HooksOut, error) {
 	s, err := t.supplied(ctx)
 	if err != nil {
@@ -102,12 +101,12 @@ func (t *Team) HooksAllow(ctx context.Context, c Caller) (HooksOut, error) {
 	return t.Hooks(ctx)
 }
 
-// blocked is the error of what a hook refused.
+// blocked returns the error for an action that a hook refused.
 func blocked(format string, args ...any) error {
 	return team.Errorf(team.CodeDenied, format, args...).WithReason(team.ReasonHookBlocked).WithHint("teamctl hooks ls shows the hooks, teamctl events what they said")
 }
 
-// askCreated asks the hooks about tasks that are to be put on the board.
+// askCreated runs the hooks on tasks to be added to the board.
 func (t *Team) askCreated(ctx context.Context, c Caller, tasks []ledger.NewTask) error {
 	asker := t.hooks()
 	if has, err := asker.Has(ctx, hooks.TaskCreated); err != nil || !has {
@@ -133,9 +132,9 @@ func (t *Team) askCreated(ctx context.Context, c Caller, tasks []ledger.NewTask)
 	return nil
 }
 
-// MayComplete asks the hooks whether a task may be completed; ref is the claim
-// under which that is to happen. One that is not the current claim is not asked
-// about: the ledger refuses it. A hook that stops the member lets the task pass.
+// MayComplete asks the hooks whether a task may be completed; ref is the claim of the completion.
+// If that is not the current claim no hook runs: the ledger refuses it. A hook that stops the
+// member lets the completion pass.
 func (t *Team) MayComplete(ctx context.Context, ref ledger.TaskRef, res ledger.Result) error {
 	asker := t.hooks()
 	if has, err := asker.Has(ctx, hooks.TaskCompleted); err != nil || !has {
@@ -164,15 +163,15 @@ func (t *Team) MayComplete(ctx context.Context, ref ledger.TaskRef, res ledger.R
 	return blocked("a hook refuses to let task %s be completed: %s", task.ID, v.Feedback)
 }
 
-// hookFailures bounds how far back the doctor looks, in events.
+// hookFailures is how many recent events the doctor searches.
 const hookFailures = 5000
 
-// hooksCheck says whether a team's hooks can be asked, and whether they failed lately.
+// hooksCheck reports whether a team's hooks can run, and whether they failed recently.
 func (e *Env) hooksCheck(ctx context.Context, key string) (_ Check, some bool) {
 	const name = "hooks"
 	t, err := e.Open(ctx, key)
 	if err != nil {
-		return Check{}, false // told elsewhere
+		return Check{}, false // reported elsewhere
 	}
 	defer func() { _ = t.Close() }() // it was only read
 	out, err := t.Hooks(ctx)
@@ -191,7 +190,7 @@ func (e *Env) hooksCheck(ctx context.Context, key string) (_ Check, some bool) {
 		failed, err = t.Ledger.Events(ctx, max(0, last-hookFailures), 0, ledger.EventFilter{What: team.EventHookFailed})
 		if n := len(failed); err == nil && n > 0 {
 			var d hooks.Told
-			_ = json.Unmarshal(failed[n-1].Data, &d) // the text stands in After, too
+			_ = json.Unmarshal(failed[n-1].Data, &d) // After has the text as well
 			line, _, _ := strings.Cut(failed[n-1].After, "\n")
 			return checked(name, "team %s: hooks failed %d times lately, %s last: %s", t.Layout.Key, n, d.Hook, line).
 				warn("teamctl events --what hook. --team " + t.Layout.Key), true

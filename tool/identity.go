@@ -6,9 +6,9 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Identify is the member that a process claims to be, once its token has proved
-// it. Everything that is written in its name afterwards is its own. An error is
-// CodeDenied: other_team, not_a_member, or token.
+// Identify returns the member that a process claims to be, verified by its token. Everything
+// written in its name after that comes from it. An error is CodeDenied: other_team, not_a_member,
+// or token.
 func (t *Team) Identify(ctx context.Context, agentID, token string) (Caller, error) {
 	name, key, ok := team.ParseAgentID(agentID)
 	if !ok {

@@ -15,12 +15,11 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Reading has two steps, so that no message is lost with a reader: InboxTake returns the
-// unread mail and leaves it unread, and InboxAck marks what the reader has confirmed.
-// Mail that was returned and not confirmed is returned again, with the same id.
+// Reading has two steps, so that a killed reader loses no message: InboxTake returns the unread
+// mail and leaves it unread, and InboxAck marks what the reader has confirmed. Unconfirmed mail is
+// returned again, with the same id.
 
-// Inbox reads a mailbox without marking anything. A member without mail has an
-// empty one.
+// Inbox reads a mailbox without marking anything. A member without mail has an empty one.
 func (t *Team) Inbox(ctx context.Context, agent string, unreadOnly bool) (InboxOut, error) {
 	m, err := t.Member(ctx, agent)
 	if err != nil {
@@ -30,15 +29,15 @@ func (t *Team) Inbox(ctx context.Context, agent string, unreadOnly bool) (InboxO
 	return InboxOut{Agent: m.Name, Entries: t.inboxEntries(ctx, m.Name, entries, unreadOnly)}, err
 }
 
-// mailOf reads a member's mailbox, with what was posted to the member and nobody has put
-// there yet. A damaged file is repaired first.
+// mailOf reads a member's mailbox, including mail that was posted to the member and not yet
+// written there. It repairs a damaged file first.
 func (t *Team) mailOf(ctx context.Context, m ledger.Member, unreadOnly bool) ([]inbox.Entry, error) {
 	mailer := t.mailer(Caller{})
 	box, err := mailer.Box(m.Name)
 	if err != nil {
 		return nil, err
 	}
-	// Where the mailbox cannot be written, as on a full disk, the ledger has the rest.
+	// If the mailbox cannot be written, as on a full disk, the rest comes from the ledger.
 	uncollected := mailer.Collect(ctx, m)
 	read := box.Entries
 	if unreadOnly {
@@ -58,8 +57,8 @@ func (t *Team) mailOf(ctx context.Context, m ledger.Member, unreadOnly bool) ([]
 	return entries, err
 }
 
-// mended reads a mailbox, and once more after a damaged one was repaired and what
-// it had lost was put back from the ledger.
+// mended reads a mailbox; if it is damaged, it repairs it, restores lost entries from the ledger,
+// and reads again.
 func (t *Team) mended(ctx context.Context, m ledger.Member, read func() ([]inbox.Entry, error)) ([]inbox.Entry, error) {
 	entries, err := read()
 	var damaged *inbox.CorruptError
@@ -76,7 +75,7 @@ func (t *Team) mended(ctx context.Context, m ledger.Member, read func() ([]inbox
 	return read()
 }
 
-// InboxPeek is the caller's own unread mail, left unread.
+// InboxPeek returns the caller's own unread mail, and leaves it unread.
 func (t *Team) InboxPeek(ctx context.Context, c Caller) (InboxOut, error) {
 	in, err := t.Inbox(ctx, c.Name, true)
 	if err != nil {
@@ -85,9 +84,9 @@ func (t *Team) InboxPeek(ctx context.Context, c Caller) (InboxOut, error) {
 	return t.prompted(ctx, c, in), nil
 }
 
-// InboxTake is InboxPeek for a reader that confirms with InboxAck what it has got. What
-// others have asked the lead for in its mailbox file is put on the queue first, since the
-// entry may leave the file once it is read.
+// InboxTake is InboxPeek for a reader that confirms mail with InboxAck. Requests that others have
+// written to the lead's mailbox file are queued first, since an entry may be removed from the file
+// once it is read.
 func (t *Team) InboxTake(ctx context.Context, c Caller) (InboxOut, error) {
 	if c.Name == team.LeadName {
 		if err := t.TakeAsked(ctx); err != nil && !refusal(err) {
@@ -97,14 +96,13 @@ func (t *Team) InboxTake(ctx context.Context, c Caller) (InboxOut, error) {
 	return t.InboxPeek(ctx, c)
 }
 
-// maxMarks bounds how many deliveries are marked in one transaction: other writers wait
-// for it.
+// maxMarks bounds the deliveries marked in one transaction, which blocks other writers.
 const maxMarks = 5000
 
-// InboxAck marks mail of the caller as read, in the ledger and then in the mailbox file,
-// by the ids of its entries (InboxEntry.ID). evidence says how that is known. Mail that is
-// marked already is no error; an id that is not in the mailbox and not of a message to
-// the caller is CodeNotFound (message_not_found), and nothing is marked then.
+// InboxAck marks mail of the caller as read, in the ledger and then in the mailbox file, by the
+// ids of its entries (InboxEntry.ID). evidence says how that is known. Mail that is already marked
+// is no error; an id that is neither in the mailbox nor of a message to the caller is CodeNotFound
+// (message_not_found), and then nothing is marked.
 func (t *Team) InboxAck(ctx context.Context, c Caller, evidence string, ids ...string) error {
 	if len(ids) == 0 {
 		return nil
@@ -114,7 +112,7 @@ func (t *Team) InboxAck(ctx context.Context, c Caller, evidence string, ids ...s
 		return err
 	}
 	var marks []ledger.DeliveryMark
-	var foreign []string // of programs that know no ledger
+	var foreign []string // of programs without the ledger
 	for _, id := range ids {
 		if got[id].Sent {
 			marks = append(marks, ledger.DeliveryMark{MessageID: id, Recipient: c.Name, State: team.Read, Evidence: evidence})
@@ -153,10 +151,10 @@ func (t *Team) InboxAck(ctx context.Context, c Caller, evidence string, ids ...s
 // readerWait bounds the wait for another InboxConsume of the same mailbox.
 const readerWait = 30 * time.Second
 
-// InboxConsume calls give with the caller's unread mail, and marks that mail as read once
-// give has returned nil. After an error, or when the process is killed before give has
-// returned, all of it stays unread. Consumers of one mailbox take turns, so that no two
-// get the same message. CodeTimeout (mailbox_read): another one does not return.
+// InboxConsume calls give with the caller's unread mail, and marks that mail as read when give
+// returns nil. After an error, or a kill before give returns, all of it stays unread. Consumers of
+// one mailbox run one at a time, so that no two get the same message. CodeTimeout (mailbox_read):
+// another consumer does not return.
 func (t *Team) InboxConsume(ctx context.Context, c Caller, give func(InboxOut) error) error {
 	m, err := t.Ledger.Member(ctx, c.Name)
 	if err != nil {
@@ -176,7 +174,7 @@ func (t *Team) InboxConsume(ctx context.Context, c Caller, give func(InboxOut) e
 	case err != nil:
 		return err
 	}
-	defer func() { _ = lock.Unlock() }() // the kernel frees it in any case
+	defer func() { _ = lock.Unlock() }() // the kernel releases it in any case
 	in, err := t.InboxTake(ctx, c)
 	if err != nil {
 		return err
@@ -187,7 +185,7 @@ func (t *Team) InboxConsume(ctx context.Context, c Caller, give func(InboxOut) e
 	return t.InboxAck(ctx, c, "consumed by "+c.Name, in.IDs()...)
 }
 
-// IDs are the ids of the entries.
+// IDs returns the ids of the entries.
 func (in InboxOut) IDs() []string {
 	ids := make([]string, len(in.Entries))
 	for i, e := range in.Entries {
@@ -196,9 +194,8 @@ func (in InboxOut) IDs() []string {
 	return ids
 }
 
-// InboxGiven records that mail was handed to an agent whose mail the supervisor or a hook
-// brings otherwise: they look for the message in the conversation before they bring it
-// too.
+// InboxGiven records that the agent has got mail which the supervisor or a hook would deliver
+// otherwise: they look for the message in the conversation before they deliver it.
 func (t *Team) InboxGiven(ctx context.Context, c Caller, ids []string) error {
 	m, err := t.Ledger.Member(ctx, c.Name)
 	if err != nil || team.KindOf(m.Spec.Agent).External || team.KindOf(m.Spec.Agent).ReadsMailbox {
@@ -213,7 +210,7 @@ func (t *Team) InboxGiven(ctx context.Context, c Caller, ids []string) error {
 	return err
 }
 
-// prompted adds the prompt, unless it cannot be made: the mail itself comes first.
+// prompted adds the prompt, if it can be made: the mail itself matters more.
 func (t *Team) prompted(ctx context.Context, c Caller, in InboxOut) InboxOut {
 	if prompt, err := t.Conversation(ctx, c, in.Entries); err == nil {
 		in.Prompt = prompt
@@ -221,8 +218,8 @@ func (t *Team) prompted(ctx context.Context, c Caller, in InboxOut) InboxOut {
 	return in
 }
 
-// received is what the ledger has of the messages in a mailbox, by id. Without an answer
-// of the ledger every entry that has an id counts as known, and says nothing of itself.
+// received returns a lookup, by id, of the ledger's data about messages in a mailbox. If the
+// ledger cannot be read, every entry with an id counts as known, without further data.
 func (t *Team) received(ctx context.Context, owner string, ids []string) func(id string) (got ledger.Received, known bool) {
 	all, err := t.Ledger.Received(ctx, owner, slices.DeleteFunc(ids, func(id string) bool { return id == "" }))
 	return func(id string) (ledger.Received, bool) {
@@ -231,8 +228,8 @@ func (t *Team) received(ctx context.Context, owner string, ids []string) func(id
 	}
 }
 
-// inboxEntries are entries with what the ledger has of them; without those that it has
-// dropped if they are to be acted on.
+// inboxEntries combines entries with the ledger's data, for open reads without entries that the
+// ledger has dropped.
 func (t *Team) inboxEntries(ctx context.Context, owner string, entries []inbox.Entry, open bool) []InboxEntry {
 	ids := make([]string, len(entries))
 	for i, e := range entries {
@@ -254,8 +251,8 @@ func (t *Team) inboxEntries(ctx context.Context, owner string, entries []inbox.E
 		if got.Sent && strings.EqualFold(got.Message.From, e.From) {
 			kind, x.Verified = got.Message.Kind, got.Message.Text == e.Text
 		}
-		// A teammate may write any text: what came through the ledger has the kind that it
-		// was posted with. Of other programs' entries there is only the text.
+		// A member may write any text: a message from the ledger has the kind with which it was
+		// posted. Entries of other programs have only their text.
 		if f, ok := inbox.Parse(e.Text); ok && (kind == f.Kind() || !known) {
 			x.Kind, x.Frame = string(f.Kind()), json.RawMessage(e.Text)
 		}

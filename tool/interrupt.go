@@ -7,12 +7,12 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Interrupt ends the turn that a member's agent is in, by the agent's own means. What
-// is known of an agent's turns lags behind them, so one that was last seen idle gets it
-// too: its turn may have begun since. A plan that it waits for an answer to is rejected; what
-// else the turn has asked for the supervisor withdraws once the turn is seen to be over.
-// A turn of the built-in worker is a task: the task is canceled, which ends its command
-// (the signal that stands for Ctrl-C would end the worker itself).
+// Interrupt interrupts the current turn of a member's agent, by the agent's own means. Knowledge
+// of an agent's turns lags behind, so an agent last seen idle is interrupted as well: its turn may
+// have begun since. A pending plan is rejected; the supervisor withdraws the turn's other requests
+// once it sees that the turn is over. A turn of the built-in worker is a task: the task is
+// cancelled, which ends its command (the signal that stands for Ctrl-C would end the worker
+// itself).
 func (t *Team) Interrupt(ctx context.Context, c Caller, name string) error {
 	if err := t.may(ctx, c, OpRule); err != nil {
 		return err
@@ -35,9 +35,9 @@ func (t *Team) Interrupt(ctx context.Context, c Caller, name string) error {
 	return t.rejectPlan(ctx, c, m)
 }
 
-// interruptWorker cancels the task that a built-in worker has claimed. The worker sees
-// that in the ledger, ends the command and goes on with its next task. A task that it
-// has handed in, for verification or review, is no longer in its hands.
+// interruptWorker cancels the task that a built-in worker has claimed. The worker sees that in the
+// ledger, ends the command and continues with its next task. A submitted task, in verification or
+// review, is not cancelled.
 func (t *Team) interruptWorker(ctx context.Context, c Caller, m ledger.Member) error {
 	tasks, err := t.Ledger.Tasks(ctx, ledger.TaskFilter{Owner: m.SessionKey, OpenOnly: true})
 	if err != nil {
@@ -53,9 +53,9 @@ func (t *Team) interruptWorker(ctx context.Context, c Caller, m ledger.Member) e
 	return team.Errorf(team.CodeConflict, "%s runs no task", m.Name).WithReason(team.ReasonNoTask).WithHint("teamctl show " + m.Name)
 }
 
-// rejectPlan ends the wait for a member's plan: the turn that submitted it is over, and
-// what nobody waits for must not keep the next one out (R158, U26). The member is told
-// nothing, which would begin another turn.
+// rejectPlan rejects a member's pending plan: the turn that submitted it is over, and an abandoned
+// plan must not block the next one. The member is not notified, since that would begin another
+// turn.
 func (t *Team) rejectPlan(ctx context.Context, c Caller, m ledger.Member) error {
 	plans, err := t.Ledger.Approvals(ctx, ledger.ApprovalFilter{State: ledger.ApprovalPending, Kind: ledger.ApprovePlan, Session: m.SessionKey})
 	if err != nil {

@@ -13,15 +13,15 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// JoinIn lets a program on this machine be a member. Nothing is started for it.
+// JoinIn adds a program on this machine as a member. Nothing is started for it.
 type JoinIn struct {
 	Name  string `json:"name"`
 	Role  string `json:"role,omitempty"`
 	Exact bool   `json:"exact,omitempty"`
 }
 
-// Joined is what a program needs to be a member. Env has its secret: it is for
-// the program alone and stands in no list.
+// Joined is what a program needs to act as a member. Env has its secret: it is only for the
+// program and appears in no list.
 type Joined struct {
 	Member    ledger.Member `json:"member"`
 	Renamed   bool          `json:"renamed,omitempty"`
@@ -30,9 +30,9 @@ type Joined struct {
 	Env       []string      `json:"-"` // KEY=VALUE
 }
 
-// Join puts a program that teamctl knows nothing about on the roster. It works
-// with the environment it gets back: the verbs of teamctl, the mailbox, the
-// ledger. Its tasks are held by lease, since nobody sees whether it lives.
+// Join adds a program unknown to teamctl to the roster. The program works with the returned
+// environment: teamctl's commands, the mailbox, the ledger. Its tasks are held by lease, since its
+// process is not observed.
 func (t *Team) Join(ctx context.Context, c Caller, in JoinIn) (Joined, error) {
 	if err := t.may(ctx, c, OpJoin); err != nil {
 		return Joined{}, err
@@ -74,7 +74,7 @@ func (t *Team) Join(ctx context.Context, c Caller, in JoinIn) (Joined, error) {
 	if err == nil {
 		err = publish.Config(ctx, t.Layout, t.Ledger)
 	}
-	if err != nil { // nothing of it stays
+	if err != nil { // undo everything
 		if rerr := led.RemoveMember(context.WithoutCancel(ctx), m.SessionKey); rerr != nil {
 			return Joined{}, rerr
 		}
@@ -94,8 +94,8 @@ func (t *Team) Join(ctx context.Context, c Caller, in JoinIn) (Joined, error) {
 	return out, nil
 }
 
-// Leave takes a joined program off the roster: itself, or another that the caller
-// may rule. What it holds goes back to the board.
+// Leave removes a joined program from the roster: the caller itself, or another one that the
+// caller may manage. Its tasks return to the board.
 func (t *Team) Leave(ctx context.Context, c Caller, name string) (ledger.Member, error) {
 	if name == "" {
 		if c.Person {
@@ -122,7 +122,7 @@ func (t *Team) Leave(ctx context.Context, c Caller, name string) (ledger.Member,
 	return m, t.leave(ctx, c, m)
 }
 
-// leave takes a joined program off the roster; one that has left meanwhile is no error.
+// leave removes a joined program from the roster; one that has left meanwhile is no error.
 func (t *Team) leave(ctx context.Context, c Caller, m ledger.Member) error {
 	by := c.Name
 	if c.Person || c.Session != m.SessionKey {

@@ -11,17 +11,17 @@ import (
 	"github.com/teamctl/teamctl/worktree"
 )
 
-// Kept is a directory that a forced deletion of its team moved aside because
-// nothing could be saved of it: its repository was not there.
+// Kept is a directory that a forced deletion of its team moved aside because its content could not
+// be saved: its repository was missing.
 type Kept struct {
 	Path    string `json:"path"`
-	Restore string `json:"restore"` // the command that brings it back
+	Restore string `json:"restore"` // command that restores it
 }
 
-// keptDir is where forced deletions move what they cannot save.
+// keptDir is the directory to which forced deletions move what they cannot save.
 func (e *Env) keptDir() string { return filepath.Join(e.Home.Dir, "kept") }
 
-// Kept lists what forced deletions moved aside, by path.
+// Kept lists the directories that forced deletions moved aside, by path.
 func (e *Env) Kept(ctx context.Context) ([]Kept, error) {
 	teams, err := os.ReadDir(e.keptDir())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -46,8 +46,8 @@ func (e *Env) Kept(ctx context.Context) ([]Kept, error) {
 	return list, nil
 }
 
-// restoreKept is the command that makes a directory usable again: git's own for a
-// worktree whose repository is there, else a plain move.
+// restoreKept returns the command that makes a directory usable again: git's own for a worktree
+// whose repository exists, else a plain move.
 func restoreKept(ctx context.Context, path string) string {
 	if root := worktree.RepoOf(ctx, path); root != "" {
 		return "git -C " + team.ShellQuote(root) + " worktree repair " + team.ShellQuote(path)
@@ -55,7 +55,7 @@ func restoreKept(ctx context.Context, path string) string {
 	return "mv " + team.ShellQuote(path) + " ."
 }
 
-// keptChecks is the doctor's word on what is kept.
+// keptChecks reports the directories moved aside.
 func (e *Env) keptChecks(ctx context.Context) []Check {
 	list, err := e.Kept(ctx)
 	if err != nil {

@@ -14,15 +14,13 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// TakeAsked puts on the queue what members have asked for by writing into the lead's
-// mailbox themselves, as programs do that know the files and not teamctl: permission
-// and plan requests, in the shapes of their protocol. Asking gives no power, so the
-// entry's word for who asks is enough, if that is a member; the answer goes to the
-// member of that name. What is on the queue already stays as it is, unless the lead
-// has answered it in its own way. The error joins what was refused.
+// TakeAsked queues requests that members have written to the lead's mailbox themselves, as
+// programs do that know the files but not teamctl: permission and plan requests, in the form of
+// their protocol. A request grants nothing, so the sender named in the entry is accepted if it is
+// a member; the answer goes to the member of that name. A request that is already queued stays as
+// it is, unless the lead has answered it in its own way. The error joins all refusals.
 //
-// It reads what has come since the last call of any process. What was refused is tried
-// again.
+// It reads what has arrived since the last call in any process, and retries what was refused.
 func (t *Team) TakeAsked(ctx context.Context) error {
 	r := &mail.LeadReader{Mailer: t.mailer(Caller{Name: team.LeadName})}
 	err := t.take(ctx, r, func(string) bool { return true })
@@ -32,11 +30,11 @@ func (t *Team) TakeAsked(ctx context.Context) error {
 	return err
 }
 
-// AskedTaker returns a TakeAsked for one who calls it after every change of the lead's
-// mailbox: it looks at the mailboxes of those who wait only where they have changed.
+// AskedTaker returns a TakeAsked for a caller that runs it after every change of the lead's
+// mailbox: it reads the requesters' mailboxes only if they have changed.
 func (t *Team) AskedTaker() func(context.Context) error {
 	r := &mail.LeadReader{Mailer: t.mailer(Caller{Name: team.LeadName})}
-	seen := map[string]fs.FileInfo{} // the mailboxes of those who wait for an answer
+	seen := map[string]fs.FileInfo{} // mailboxes of members with pending requests
 	return func(ctx context.Context) error {
 		err := t.take(ctx, r, func(path string) bool {
 			now, err := os.Stat(path)
@@ -44,7 +42,7 @@ func (t *Team) AskedTaker() func(context.Context) error {
 			seen[path] = now
 			return err != nil || was == nil || !os.SameFile(was, now) || was.Size() != now.Size() || !was.ModTime().Equal(now.ModTime())
 		})
-		if err != nil && !refusal(err) { // it may work the next time
+		if err != nil && !refusal(err) { // it may succeed the next time
 			clear(seen)
 		}
 		if t.Elsewhere == nil {
@@ -54,8 +52,8 @@ func (t *Team) AskedTaker() func(context.Context) error {
 	}
 }
 
-// take takes up what the unread entries ask for, and ends the requests that were answered
-// in the mailboxes for which look is true.
+// take queues the requests in unread entries, and ends the requests that were answered in the
+// mailboxes for which look is true.
 func (t *Team) take(ctx context.Context, r *mail.LeadReader, look func(path string) bool) error {
 	var errs []error
 	err := r.Read(ctx, func(e inbox.Entry, f inbox.Frame) mail.Taken {
@@ -106,7 +104,7 @@ func (t *Team) takeAsked(ctx context.Context, e inbox.Entry, f inbox.Frame) erro
 	if err := t.may(ctx, c, OpAsk); err != nil {
 		return err
 	}
-	if in.Kind == ledger.ApprovePlan { // who asks in a file sees no error and would wait for ever
+	if in.Kind == ledger.ApprovePlan { // a requester that uses files sees no error and would wait for ever
 		if in.Refusal, err = secondPlan(in.RequestID); err != nil {
 			return err
 		}
@@ -115,7 +113,7 @@ func (t *Team) takeAsked(ctx context.Context, e inbox.Entry, f inbox.Frame) erro
 	return err
 }
 
-// secondPlan tells a member that its plan is refused while another one waits.
+// secondPlan notifies a member that its plan is refused while another one is pending.
 func secondPlan(request string) (*ledger.NewMessage, error) {
 	f := inbox.PlanApprovalResponse{RequestID: request, Timestamp: inbox.Timestamp(time.Now()),
 		Feedback: "another plan of yours waits for approval: one at a time"}
@@ -123,11 +121,10 @@ func secondPlan(request string) (*ledger.NewMessage, error) {
 	return &ledger.NewMessage{Kind: f.Kind(), From: team.LeadName, RequestID: request, Text: text, Summary: "plan rejected"}, err
 }
 
-// answeredElsewhere ends a request that was taken up from the lead's mailbox when
-// the lead, a program that knows nothing of the queue, has written its answer into the
-// asker's mailbox itself. Asker and lead are done with each other then, whoever wrote
-// it. It gives nobody anything: no mode changes, and what teamctl was asked by other
-// ways stays pending.
+// answeredElsewhere ends a request taken from the lead's mailbox when the lead, a program that
+// does not know the queue, has written its answer to the requester's mailbox. The two have settled
+// it then, whoever wrote the answer. This grants nothing: no mode changes, and requests made to
+// teamctl in other ways stay pending.
 func (t *Team) answeredElsewhere(ctx context.Context, a ledger.Approval) error {
 	if a.State != ledger.ApprovalPending || a.Message != "" || a.Kind != ledger.ApprovePermission && a.Kind != ledger.ApprovePlan {
 		return nil
@@ -142,7 +139,7 @@ func (t *Team) answeredElsewhere(ctx context.Context, a ledger.Approval) error {
 	entries, err := box.Entries(ctx)
 	var damaged *inbox.CorruptError
 	if errors.As(err, &damaged) {
-		return nil // repaired: the supervisor puts back what it lacks
+		return nil // repaired: the supervisor restores missing entries
 	}
 	if err != nil {
 		return err
@@ -173,7 +170,7 @@ func answerWord(yes bool) string {
 	return "rejected"
 }
 
-// asked is a request as the queue has it, and whom it names as its sender.
+// asked converts a frame to a request for the queue, and returns its sender's name.
 func asked(f inbox.Frame) (in ledger.AskIn, from string, payload any) {
 	in = ledger.AskIn{RequestID: f.Correlation()}
 	switch f := f.(type) {
@@ -198,7 +195,7 @@ func permissionSubject(toolName, description string) string {
 	return toolName + ": " + inbox.Summary("", description)
 }
 
-// refusal reports that something was not taken up for what it says, and all else was.
+// refusal reports whether an error only says that requests were refused because of their content.
 func refusal(err error) bool {
 	for _, code := range []team.Code{team.CodeDenied, team.CodeInvalid, team.CodeConflict, team.CodeLimit} {
 		if team.IsCode(err, code) {

@@ -25,16 +25,16 @@ import (
 	"github.com/teamctl/teamctl/worktree"
 )
 
-// LedgerCheck is what is known of a team's ledger and its copies.
+// LedgerCheck is the state of a team's ledger and its copies.
 type LedgerCheck struct {
 	Team     string        `json:"team"`
 	Path     string        `json:"path"`
-	Problems []string      `json:"problems"` // none: it is sound
+	Problems []string      `json:"problems"` // empty: it is sound
 	Copies   []ledger.Copy `json:"copies"`   // newest first
 }
 
-// LedgerCheck reads the whole ledger of a team. What is wrong with it is in the answer,
-// and no error.
+// LedgerCheck reads the whole ledger of a team. Problems of the ledger are part of the result, not
+// an error.
 func (e *Env) LedgerCheck(ctx context.Context, key string) (LedgerCheck, error) {
 	l := e.Home.Team(key)
 	out := LedgerCheck{Team: key, Path: l.Ledger(), Problems: []string{}, Copies: []ledger.Copy{}}
@@ -62,8 +62,7 @@ func (e *Env) LedgerCheck(ctx context.Context, key string) (LedgerCheck, error) 
 	return out, nil
 }
 
-// ledgerLost reports an error that says that the file is no ledger, or none that can be
-// read.
+// ledgerLost reports whether an error says that the file is not a ledger, or not a readable one.
 func ledgerLost(err error) bool {
 	switch team.ReasonOf(err) {
 	case "corrupt", "not_a_ledger", "ledger_not_found":
@@ -72,7 +71,7 @@ func ledgerLost(err error) bool {
 	return false
 }
 
-// LedgerBackup makes a copy of the team's ledger now.
+// LedgerBackup makes a copy of the team's ledger.
 func (t *Team) LedgerBackup(ctx context.Context, c Caller) (ledger.Copy, error) {
 	if !c.Person {
 		return ledger.Copy{}, errRole(c, OpMaintenance)
@@ -80,16 +79,16 @@ func (t *Team) LedgerBackup(ctx context.Context, c Caller) (ledger.Copy, error) 
 	return t.Ledger.CopyTo(ctx, t.Layout.Copies(), services.CopiesKept)
 }
 
-// LedgerRecovered is what became of a ledger that was to be recovered.
+// LedgerRecovered is the result of a recovery.
 type LedgerRecovered struct {
 	Team    string   `json:"team"`
 	Status  string   `json:"status"`         // recovered, sound
 	Kept    string   `json:"kept,omitempty"` // the damaged file
-	Members []string `json:"members"`        // that live and were adopted
+	Members []string `json:"members"`        // running members that were adopted
 	ledger.Rebuilt
 }
 
-// lostTeams are directories of teams whose ledger is missing.
+// lostTeams returns directories of teams whose ledger is missing.
 func (e *Env) lostTeams() []string {
 	entries, _ := os.ReadDir(e.Home.TeamsDir())
 	var keys []string
@@ -101,7 +100,7 @@ func (e *Env) lostTeams() []string {
 	return keys
 }
 
-// lostLedger reports a directory that was a team's, and has no ledger.
+// lostLedger reports whether a directory was a team's and has no ledger.
 func lostLedger(l team.Layout) bool {
 	if _, err := os.Lstat(l.Ledger()); !errors.Is(err, os.ErrNotExist) {
 		return false
@@ -109,7 +108,7 @@ func lostLedger(l team.Layout) bool {
 	if copies, err := ledger.Copies(l.Copies()); err == nil && len(copies) > 0 {
 		return true
 	}
-	for _, ours := range []string{l.Config(), l.Members()} { // another program's team has no bundles
+	for _, ours := range []string{l.Config(), l.Members()} { // a native team has no bundles
 		if _, err := os.Lstat(ours); err != nil {
 			return false
 		}
@@ -141,10 +140,10 @@ func (e *Env) LedgerKey(ctx context.Context, name string) (string, error) {
 	return "", err
 }
 
-// LedgerRecover makes the ledger of a team anew from what can be read of it, its newest
-// copy, the mailboxes, config.json and the members' bundles. The damaged file is kept.
-// Members that live are adopted by the supervisor that is started on the new ledger. A
-// recovery that was cut short can be repeated.
+// LedgerRecover rebuilds the ledger of a team from its readable parts, its newest copy, the
+// mailboxes, config.json and the members' bundles. The damaged file is kept. A supervisor is
+// started on the new ledger and adopts the running members. An interrupted recovery can be
+// repeated.
 func (e *Env) LedgerRecover(ctx context.Context, c Caller, key string) (out LedgerRecovered, err error) {
 	out = LedgerRecovered{Team: key, Status: "recovered", Members: []string{}}
 	if !c.Person {
@@ -175,8 +174,8 @@ func (e *Env) LedgerRecover(ctx context.Context, c Caller, key string) (out Ledg
 	return out, e.afterRecovery(ctx, &out)
 }
 
-// quietTeam ends the team's supervisor, which has the damaged file open, and keeps
-// everybody else from writing. The agents go on.
+// quietTeam ends the team's supervisor, which has the damaged file open, and locks out other
+// writers. The agents keep running.
 func (e *Env) quietTeam(ctx context.Context, l team.Layout) (locks []*filelock.Held, err error) {
 	if err := os.MkdirAll(l.Locks(), 0o700); err != nil {
 		return nil, team.Errorf(team.CodeUnavailable, "lock the ledger: %w", err)
@@ -184,7 +183,7 @@ func (e *Env) quietTeam(ctx context.Context, l team.Layout) (locks []*filelock.H
 	if e.Dial != nil {
 		short, cancel := context.WithTimeout(ctx, 10*time.Second)
 		if s, derr := e.Dial(short, l, false); derr == nil && s != nil {
-			_ = s.Quit(short, false) // where it does not, its process is ended
+			_ = s.Quit(short, false) // if it does not quit, its process is ended below
 		}
 		cancel()
 	}
@@ -211,7 +210,7 @@ func (e *Env) quietTeam(ctx context.Context, l team.Layout) (locks []*filelock.H
 	return locks, nil
 }
 
-// rebuildLedger makes the new file and gives it its name.
+// rebuildLedger creates the new file and renames it into place.
 func (e *Env) rebuildLedger(ctx context.Context, l team.Layout, out *LedgerRecovered) (err error) {
 	work, err := os.MkdirTemp(l.Dir, ".recover-")
 	if err != nil {
@@ -223,7 +222,7 @@ func (e *Env) rebuildLedger(ctx context.Context, l team.Layout, out *LedgerRecov
 		return err
 	}
 	damaged := l.Ledger()
-	if _, err := os.Lstat(damaged); errors.Is(err, os.ErrNotExist) { // a recovery may have been cut short
+	if _, err := os.Lstat(damaged); errors.Is(err, os.ErrNotExist) { // an earlier recovery may have been interrupted
 		found, _ := filepath.Glob(escapeGlob(damaged) + ledger.DamagedMark + "*")
 		found = slices.DeleteFunc(found, func(s string) bool { return strings.HasSuffix(s, "-wal") || strings.HasSuffix(s, "-shm") })
 		if damaged = ""; len(found) > 0 {
@@ -247,7 +246,7 @@ func (e *Env) rebuildLedger(ctx context.Context, l team.Layout, out *LedgerRecov
 	}
 	if damaged == l.Ledger() {
 		out.Kept = l.Ledger() + ledger.DamagedMark + time.Now().UTC().Format("20060102T150405.000Z")
-		// The log first: beside the new file it would be taken for its own.
+		// The log first: beside the new file it would be taken for that file's log.
 		for _, end := range []string{"-wal", "-shm", ""} {
 			if err := os.Rename(l.Ledger()+end, out.Kept+end); err != nil && !errors.Is(err, os.ErrNotExist) {
 				return unwritable(l.Dir, err)
@@ -259,7 +258,7 @@ func (e *Env) rebuildLedger(ctx context.Context, l team.Layout, out *LedgerRecov
 	if err := os.Rename(in.Out, l.Ledger()); err != nil {
 		return unwritable(l.Dir, err)
 	}
-	// What the mailboxes lack of what the ledger has is put back by the next supervisor.
+	// The next supervisor restores mailbox entries that are missing.
 	if err := os.Remove(l.MailBoot()); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return unwritable(l.Dir, err)
 	}
@@ -274,7 +273,7 @@ func escapeGlob(s string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(s)
 }
 
-// duplicate copies a database with its log; "" for what is not a file, or is empty.
+// duplicate copies a database with its log; "" if the source is not a file, or is empty.
 func duplicate(from, to string) (string, error) {
 	for _, end := range []string{"", "-wal"} {
 		src, err := regular.Open(from + end)
@@ -301,8 +300,8 @@ func duplicate(from, to string) (string, error) {
 // pagesWithin bounds the recovery by the sqlite3 program.
 const pagesWithin = 5 * time.Minute
 
-// loosePages is the database that SQLite's own recovery makes of a damaged one; "" where
-// its program is not installed or finds nothing.
+// loosePages returns the database that SQLite's own recovery makes of a damaged one; "" if its
+// program is not installed or finds nothing.
 func loosePages(ctx context.Context, damaged, work string) string {
 	sqlite, err := exec.LookPath("sqlite3")
 	if err != nil {
@@ -323,15 +322,15 @@ func loosePages(ctx context.Context, damaged, work string) string {
 	if in.Start() != nil {
 		return ""
 	}
-	_ = errors.Join(out.Run(), in.Wait()) // what came out is looked at, however it ended
+	_ = errors.Join(out.Run(), in.Wait()) // the output is used, however the programs ended
 	return to
 }
 
-// findTeam collects what the files of a team say of it.
+// findTeam collects what the files of a team contain about it.
 func findTeam(ctx context.Context, l team.Layout) (f ledger.Found) {
 	var cfg *team.Config
 	if text, err := regular.ReadFile(l.Config()); err == nil {
-		cfg, _ = team.ParseConfig(text) // nil where it makes no sense
+		cfg, _ = team.ParseConfig(text) // nil if it cannot be parsed
 	}
 	f.Members = found.Members(l, cfg)
 	if cfg != nil {
@@ -353,7 +352,7 @@ func findTeam(ctx context.Context, l team.Layout) (f ledger.Found) {
 			continue
 		}
 		entries, err := box.Entries(ctx)
-		if err != nil { // it is repaired by the first who uses it
+		if err != nil { // its first user repairs it
 			entries, _ = box.Entries(ctx)
 		}
 		for _, e := range entries {
@@ -374,8 +373,7 @@ func foundMessage(to string, e inbox.Entry) ledger.FoundMessage {
 	return m
 }
 
-// afterRecovery writes down what was done, and starts a supervisor, which adopts the
-// agents that live.
+// afterRecovery records the recovery, and starts a supervisor, which adopts the running agents.
 func (e *Env) afterRecovery(ctx context.Context, out *LedgerRecovered) error {
 	t, err := e.Open(ctx, out.Team)
 	if err != nil {
@@ -412,7 +410,7 @@ func (t *Team) recovered(ctx context.Context, out *LedgerRecovered) error {
 	if err := publish.Config(ctx, t.Layout, t.Ledger); err != nil {
 		return err
 	}
-	members, _, err := t.Members(ctx) // brings a supervisor where members are wanted
+	members, _, err := t.Members(ctx) // starts a supervisor if members should be running
 	if err != nil {
 		return err
 	}

@@ -16,11 +16,11 @@ import (
 	"github.com/teamctl/teamctl/worktree"
 )
 
-// MergeIn asks for branches of members to be merged.
+// MergeIn requests merges of members' branches.
 type MergeIn struct {
 	Members      []string      `json:"members,omitempty"`
-	Ready        bool          `json:"ready,omitempty"`    // everybody who is idle, clean and has something to merge
-	Resume       bool          `json:"resume,omitempty"`   // only what is in the queue already
+	Ready        bool          `json:"ready,omitempty"`    // all members that are idle, clean and have something to merge
+	Resume       bool          `json:"resume,omitempty"`   // only entries that are already queued
 	Repo         string        `json:"repo,omitempty"`     // with Ready: of this repository only
 	Into         string        `json:"into,omitempty"`     // default: the branch checked out in each repository
 	Strategy     string        `json:"strategy,omitempty"` // merge (default), rebase, squash
@@ -28,37 +28,37 @@ type MergeIn struct {
 	GateTimeout  time.Duration `json:"gate_timeout,omitempty"`
 	DryRun       bool          `json:"dry_run,omitempty"`
 	Refresh      bool          `json:"refresh,omitempty"`       // rebase the other worktrees that are clean and idle
-	KeepCheckout bool          `json:"keep_checkout,omitempty"` // refuse a target that is checked out, instead of fast-forwarding a clean checkout
-	// Each is called with every step, from one goroutine; Waits once before it is
-	// another's turn first.
+	KeepCheckout bool          `json:"keep_checkout,omitempty"` // refuse a checked-out target, instead of fast-forwarding a clean checkout
+	// Each is called with every step, from one goroutine; Waits once before waiting for another
+	// merge to finish.
 	Each  func(team.LaneNote) `json:"-"`
 	Waits func()              `json:"-"`
 }
 
-// MergeOut is what became of them.
+// MergeOut is the result of the merges.
 type MergeOut struct {
-	Into      string            `json:"into"` // "" where it is not the same for all
+	Into      string            `json:"into"` // "" if it differs between them
 	DryRun    bool              `json:"dryRun,omitempty"`
 	Merges    []ledger.Merge    `json:"merges"`
 	Refreshed []RefreshedMember `json:"refreshed,omitempty"`
 	Notes     []string          `json:"notes,omitempty"`
 }
 
-// RefreshedMember is a worktree that was, or was not, brought up to the target.
+// RefreshedMember is a worktree that was to be rebased on the target.
 type RefreshedMember struct {
 	Member string `json:"member"`
 	Into   string `json:"into"`
 	Done   bool   `json:"done"`
-	Why    string `json:"why,omitempty"` // why not
+	Why    string `json:"why,omitempty"` // why it was not
 }
 
-// gateTimeout bounds a gate that nobody set a limit for.
+// gateTimeout is the default limit of a gate.
 const gateTimeout = 30 * time.Minute
 
-// Merge brings branches of members into a branch, one lane at a time for the
-// team. What was asked for is in the queue before anything is done, so a merge that
-// was killed is taken up by the next one. Its error is one that stopped the lane; a
-// conflict or a red gate is told in the result, with the task of the owner.
+// Merge merges branches of members into a branch, in one lane at a time for the team. All
+// requested merges are queued first, so that the next merge resumes a killed one. The error is one
+// that stopped the lane; the result reports a conflict or a failed gate, with the task for the
+// owner.
 func (t *Team) Merge(ctx context.Context, c Caller, in MergeIn) (out MergeOut, err error) {
 	out = MergeOut{Into: in.Into, DryRun: in.DryRun, Merges: []ledger.Merge{}}
 	if err := t.may(ctx, c, OpWorktrees); err != nil {
@@ -75,7 +75,7 @@ func (t *Team) Merge(ctx context.Context, c Caller, in MergeIn) (out MergeOut, e
 	if in.GateTimeout <= 0 {
 		in.GateTimeout = gateTimeout
 	}
-	defer func() { out.Notes = append(out.Notes, t.sweepScratch(ctx)...) }() // also where there is nothing to merge, and where it fails
+	defer func() { out.Notes = append(out.Notes, t.sweepScratch(ctx)...) }() // also if there is nothing to merge, or on failure
 	asked, lanes, notes, err := t.candidates(ctx, in)
 	out.Notes = notes
 	out.Into = commonTarget(lanes)
@@ -119,7 +119,7 @@ func (t *Team) Merge(ctx context.Context, c Caller, in MergeIn) (out MergeOut, e
 	for _, m := range done {
 		byID[m.ID] = m
 	}
-	if len(asked) > 0 { // another run may have done ours while we waited
+	if len(asked) > 0 { // another run may have merged ours meanwhile
 		all, e := t.Ledger.Merges(ctx, true, 0)
 		if err == nil {
 			err = e
@@ -160,9 +160,8 @@ func (t *Team) lane(into, strategy string, gates []string, o ledger.MergeOptions
 		Env: []string{team.EnvTeam + "=" + t.Layout.Key}}
 }
 
-// drain does what is in the queue, oldest first, in lanes of what was asked for
-// in the same way. The caller holds the lock of the lane, so what is under way
-// there belongs to a run that was killed.
+// drain processes the queue, oldest first, in lanes of merges with the same options. The caller
+// holds the lock of the lane, so a merge in progress there belongs to a killed run.
 func (t *Team) drain(ctx context.Context, led *ledger.Ledger, each func(team.LaneNote)) (done []ledger.Merge, err error) {
 	for {
 		open, err := led.Merges(ctx, false, 0)
@@ -172,7 +171,7 @@ func (t *Team) drain(ctx context.Context, led *ledger.Ledger, each func(team.Lan
 		first := open[0]
 		r, err := t.repo(ctx, first.Options.Repo)
 		if err != nil {
-			lost := map[int64]ledger.Merge{} // not in the way of those of other repositories
+			lost := map[int64]ledger.Merge{} // does not block those of other repositories
 			for _, m := range open {
 				if m.Options.Repo == first.Options.Repo {
 					lost[m.ID] = m
@@ -209,7 +208,7 @@ func (t *Team) drain(ctx context.Context, led *ledger.Ledger, each func(team.Lan
 			}
 			moved, err := led.MoveMerges(ctx, p)
 			for _, m := range moved {
-				if m.State != p.State { // taken back, or asked for anew, since the queue was read
+				if m.State != p.State { // cancelled, or requested again, since the queue was read
 					err = errors.Join(err, errQueueChanged)
 				}
 				if !m.State.Open() && m.State != ledger.MergeCanceled {
@@ -231,11 +230,11 @@ func (t *Team) drain(ctx context.Context, led *ledger.Ledger, each func(team.Lan
 	}
 }
 
-// errQueueChanged: what the lane was given is not what is asked for any more.
+// errQueueChanged reports that the queue no longer matches the lane.
 var errQueueChanged = errors.New("the queue has changed")
 
-// settleLanding finds out what became of a merge that was killed while the target
-// moved: nil when it has to be done again.
+// settleLanding determines the outcome of a merge that was killed while it moved the target: nil
+// if it must be repeated.
 func (t *Team) settleLanding(ctx context.Context, led *ledger.Ledger, r *worktree.Repo, m ledger.Merge) (*ledger.Merge, error) {
 	in, err := r.IsAncestor(ctx, m.New, "refs/heads/"+m.Target)
 	if err != nil || !in {
@@ -248,8 +247,8 @@ func (t *Team) settleLanding(ctx context.Context, led *ledger.Ledger, r *worktre
 	return &moved[0], nil
 }
 
-// stopped ends the merges of a lane that cannot go on. What may go by itself, such
-// as a full disk or the end of ctx, leaves them in the queue for the next run.
+// stopped ends the merges of a lane that cannot continue. After a cause that may be temporary,
+// such as a full disk or the end of ctx, they stay queued for the next run.
 func (t *Team) stopped(ctx context.Context, led *ledger.Ledger, rows map[int64]ledger.Merge, done []ledger.Merge, cause error) ([]ledger.Merge, error) {
 	switch team.CodeOf(cause) {
 	case team.CodeConflict, team.CodeInvalid, team.CodeNotFound, team.CodeDenied:
@@ -271,7 +270,7 @@ func (t *Team) stopped(ctx context.Context, led *ledger.Ledger, rows map[int64]l
 	return append(done, moved...), cause
 }
 
-// patchOf is what the ledger keeps of a note, with the task of the owner.
+// patchOf converts a note for the ledger, with the task for the owner.
 func (t *Team) patchOf(ctx context.Context, n team.LaneNote, rows map[int64]ledger.Merge) (ledger.MergePatch, error) {
 	p := ledger.MergePatch{Old: n.Old, New: n.New, Files: n.Files, Log: n.Log}
 	for _, it := range n.Items {

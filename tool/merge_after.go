@@ -11,8 +11,8 @@ import (
 	"github.com/teamctl/teamctl/worktree"
 )
 
-// fixer is who can do something about a branch: its owner, or the lead where the
-// owner is a built-in worker, which only runs commands.
+// fixer returns who can fix a branch: its owner, or the lead if the owner is a built-in worker,
+// which only runs commands.
 func (t *Team) fixer(ctx context.Context, session string) (string, error) {
 	m, err := t.Ledger.MemberBySession(ctx, session)
 	if err != nil && !team.IsCode(err, team.CodeNotFound) {
@@ -46,13 +46,13 @@ func mergeTask(m ledger.Merge, n team.LaneNote) *ledger.NewTask {
 		"id": m.ID, "state": n.State, "branch": m.Branch, "target": m.Target, "files": n.Files, "log": n.Log,
 	}})
 	if err != nil {
-		meta = nil // strings only: cannot be
+		meta = nil // strings only: cannot fail
 	}
 	return &ledger.NewTask{Subject: strings.Join(strings.Fields(subject), " "), Description: b.String(), Metadata: meta, Priority: 1}
 }
 
-// afterMerge brings the worktrees that are clean and idle up to the target where
-// that was asked for, and tells the others that it has moved on.
+// afterMerge rebases the clean, idle worktrees on the target if that was requested, and notifies
+// the other members that it has moved.
 func (t *Team) afterMerge(ctx context.Context, c Caller, led *ledger.Ledger, repo, into string, refresh bool) ([]RefreshedMember, error) {
 	r, err := t.repo(ctx, repo)
 	if err != nil {
@@ -101,7 +101,7 @@ func (t *Team) afterMerge(ctx context.Context, c Caller, led *ledger.Ledger, rep
 	return out, nil
 }
 
-// refresh rebases one worktree and says why not, or "".
+// refresh rebases one worktree, and returns why not, or "".
 func (t *Team) refresh(ctx context.Context, led *ledger.Ledger, r *worktree.Repo, m ledger.Member, head string, held map[string]bool) string {
 	now, err := t.Ledger.MemberBySession(ctx, m.SessionKey)
 	switch {

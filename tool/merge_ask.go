@@ -9,16 +9,16 @@ import (
 	"github.com/teamctl/teamctl/worktree"
 )
 
-// askedLane is what is asked for in one repository.
+// askedLane has the merges requested in one repository.
 type askedLane struct {
 	repo *worktree.Repo
 	into string
 	list []ledger.Merge
 
-	unknown []string // members that may be at work, for nothing says whether they are
+	unknown []string // members that may be working, since their activity is unknown
 }
 
-// commonTarget is where all go, or "".
+// commonTarget returns the target of all lanes, "" if they differ.
 func commonTarget(lanes []askedLane) string {
 	into := ""
 	for i, l := range lanes {
@@ -30,9 +30,8 @@ func commonTarget(lanes []askedLane) string {
 	return into
 }
 
-// saveBefore takes a checkpoint of the worktrees whose branches are about to be
-// merged. One that cannot be taken keeps nothing from being merged: nothing is
-// changed there.
+// saveBefore takes a checkpoint of the worktrees whose branches are to be merged. A failed
+// checkpoint does not prevent a merge, which does not change the worktree.
 func (t *Team) saveBefore(ctx context.Context, asked []ledger.Merge, why string) error {
 	for _, a := range asked {
 		m, err := t.Ledger.MemberBySession(ctx, a.Session)
@@ -48,8 +47,8 @@ func (t *Team) saveBefore(ctx context.Context, asked []ledger.Merge, why string)
 	return ctx.Err()
 }
 
-// candidates are the merges that were asked for, in the order of the names, or of
-// joining, and the lanes that they make.
+// candidates returns the requested merges, in the order of the names or of joining, and their
+// lanes.
 func (t *Team) candidates(ctx context.Context, in MergeIn) (all []ledger.Merge, lanes []askedLane, notes []string, err error) {
 	if in.Resume {
 		if in.Ready || len(in.Members) > 0 {
@@ -66,7 +65,7 @@ func (t *Team) candidates(ctx context.Context, in MergeIn) (all []ledger.Merge, 
 			return nil, nil, nil, err
 		}
 	}
-	var unknown []string // members that only a name can ask for
+	var unknown []string // members that are merged only by name
 	groups, err := t.treesByRepo(ctx, in.Members, true)
 	if err != nil {
 		return nil, nil, nil, err
@@ -148,7 +147,7 @@ func (t *Team) askedIn(ctx context.Context, in MergeIn, g repoTrees, l *askedLan
 	return notes, nil
 }
 
-// holders are the sessions that have a task in work.
+// holders returns the sessions with a task in progress.
 func (t *Team) holders(ctx context.Context) (map[string]bool, error) {
 	open, err := t.Ledger.Tasks(ctx, ledger.TaskFilter{OpenOnly: true})
 	if err != nil {
@@ -163,10 +162,10 @@ func (t *Team) holders(ctx context.Context) (map[string]bool, error) {
 	return held, nil
 }
 
-// unknownActivity is why a branch is not merged unasked whose member may be at work.
+// unknownActivity is the reason not to merge a branch, unless named, whose member may be working.
 const unknownActivity = "it is not known whether it is idle"
 
-// notReady says why a branch is not to be merged unasked, or "".
+// notReady returns why a branch is not merged unless named, or "".
 func notReady(m ledger.Member, v team.WorktreeView, held map[string]bool) string {
 	switch {
 	case v.Err != nil:
@@ -189,15 +188,15 @@ func notReady(m ledger.Member, v team.WorktreeView, held map[string]bool) string
 	return ""
 }
 
-// resting: not running, or known to be idle. Unknown is never idle.
+// resting reports whether a member is not running, or known to be idle. Unknown is never idle.
 func resting(m ledger.Member) bool { return !m.Observed.Alive() || m.Activity == team.Idle }
 
 func laneItem(m ledger.Merge) team.LaneItem {
 	return team.LaneItem{Key: m.ID, Name: m.Member, Branch: m.Branch, Tip: m.Tip}
 }
 
-// planMerge says what a merge would do. Nothing is written but objects that git
-// forgets again, and no gate runs.
+// planMerge returns what a merge would do. It writes only objects that git discards later, and
+// runs no gate.
 func (t *Team) planMerge(ctx context.Context, in MergeIn, l askedLane) ([]ledger.Merge, error) {
 	asked := l.list
 	if len(asked) == 0 {

@@ -12,21 +12,20 @@ import (
 
 func (t *Team) mergeLock() string { return filepath.Join(t.Layout.Locks(), ".merge.guard") }
 
-// Merging reports whether somebody is at work on the queue. If nobody is and it is not
-// empty, that run was killed.
+// Merging reports whether a process is working on the queue. If none is and the queue is not
+// empty, that process was killed.
 func (t *Team) Merging() (bool, error) { return filelock.IsHeld(t.mergeLock()) }
 
-// MergeQueue is what is queued or under way, and with ended also the newest of
-// what was.
+// MergeQueue returns queued and running merges, and with ended also the newest finished ones.
 func (t *Team) MergeQueue(ctx context.Context, ended bool, limit int) ([]ledger.Merge, error) {
 	return t.Ledger.Merges(ctx, ended, limit)
 }
 
-// MergeCancel takes queued merges of members back, of all for none, and returns them.
-// What is under way goes on.
+// MergeCancel cancels queued merges of the named members, or all if names is empty, and returns
+// them. Merges in progress continue.
 //
-// Errors: not_found for a name that neither the queue nor the roster has, and
-// merge_under_way (conflict) for one whose merge goes on; the others are taken back.
+// Errors: not_found for a name that neither the queue nor the roster has, and merge_under_way
+// (conflict) for one whose merge is in progress; the others are cancelled.
 func (t *Team) MergeCancel(ctx context.Context, c Caller, names []string) ([]ledger.Merge, error) {
 	if err := t.may(ctx, c, OpWorktrees); err != nil {
 		return nil, err

@@ -15,21 +15,21 @@ import (
 	"github.com/teamctl/teamctl/worktree"
 )
 
-// scratch is where the lanes of a repository have their scratch worktrees.
+// scratch returns the directory for the scratch worktrees of a repository's lanes.
 func (t *Team) scratch(repo string) string { return filepath.Join(scratchRoot(t.Layout), repo) }
 
 func scratchRoot(l team.Layout) string { return filepath.Join(l.Dir, "merge", "scratch") }
 
-// cleared is what clearScratch removed.
+// cleared counts what clearScratch removed.
 type cleared struct {
-	commands  int // that were cut short
-	processes int // that they had left
+	commands  int // interrupted commands
+	processes int // processes left by them
 	worktrees int // scratch worktrees
 }
 
-// clearScratch ends and removes what killed processes left in a team: the processes of
-// gates, set-up commands and hooks, and the scratch worktrees of merges with their
-// registrations. What a living process owns is not touched.
+// clearScratch removes what killed processes left in a team: the processes of gates, set-up
+// commands and hooks, and the scratch worktrees of merges with their registrations. It does not
+// touch what belongs to a living process.
 func (t *Team) clearScratch(ctx context.Context) (done cleared, err error) {
 	book := run.BookOf(t.Layout)
 	ended, err := book.Sweep(ctx)
@@ -53,18 +53,18 @@ func (t *Team) clearScratch(ctx context.Context) (done cleared, err error) {
 			n, err = r.SweepScratch(ctx, dir, book)
 			done.worktrees += n
 		} else if left, _ := worktree.Scratches(dir, book); len(left) == 0 {
-			continue // nothing to do in a repository that cannot be read now
+			continue // a repository that cannot be read now is skipped
 		}
 		errs = append(errs, err)
 	}
 	return done, errors.Join(errs...)
 }
 
-// sweepScratch is clearScratch at the end of a merge. It returns what could not be
-// removed, as notes: that does not make a merge fail.
+// sweepScratch is clearScratch at the end of a merge. It returns failures as notes, since they do
+// not make the merge fail.
 func (t *Team) sweepScratch(ctx context.Context) (notes []string) {
 	if ctx.Err() != nil {
-		return nil // the next one
+		return nil // left to the next merge
 	}
 	if _, err := t.clearScratch(ctx); err != nil && ctx.Err() == nil {
 		notes = append(notes, fmt.Sprintf("what a killed merge left could not be removed: %v", err))
@@ -72,12 +72,11 @@ func (t *Team) sweepScratch(ctx context.Context) (notes []string) {
 	return notes
 }
 
-// endsWithin bounds the wait for the merges of members that were ended a moment ago.
+// endsWithin bounds the wait for merges of members that were just ended.
 const endsWithin = 10 * time.Second
 
-// holdMerges keeps merges of the team from starting, until release, and clears what
-// killed ones left. It is refused while one is under way. With force, what cannot be
-// cleared is a note.
+// holdMerges prevents merges of the team from starting until release is called, and clears what
+// killed ones left. It refuses while one is in progress. With force, failures to clear are notes.
 func (t *Team) holdMerges(ctx context.Context, force bool, out *TeamDeleteOut) (release func(), err error) {
 	release = func() {}
 	busy := team.Errorf(team.CodeConflict, "a merge of team %s is under way", t.Layout.Key).WithReason(team.ReasonMergeActive).
@@ -111,8 +110,8 @@ func (t *Team) holdMerges(ctx context.Context, force bool, out *TeamDeleteOut) (
 	return release, nil
 }
 
-// scratches are the scratch worktrees of a team's lanes, in all of its repositories:
-// those that killed lanes left, and those of living processes.
+// scratches returns the scratch worktrees of a team's lanes in all of its repositories: those left
+// by killed lanes, and those of living processes.
 func scratches(l team.Layout) (left, owned []string) {
 	root := scratchRoot(l)
 	entries, err := os.ReadDir(root)

@@ -11,8 +11,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Send posts a message and mails it. It succeeds once the message is durable;
-// what has not reached its mailbox yet is told in the deliveries.
+// Send posts a message and mails it. It succeeds once the message is durable; recipients not yet
+// reached are listed in Sent.Deliveries.
 func (t *Team) Send(ctx context.Context, c Caller, in SendIn) (Sent, error) {
 	switch in.Type {
 	case "shutdown_response":
@@ -66,8 +66,9 @@ func (t *Team) Send(ctx context.Context, c Caller, in SendIn) (Sent, error) {
 	return out, nil
 }
 
-// notMailed names those whose mailbox could not be written, and why; "" when all were.
-// What is posted is durable and is mailed later: sending it again would double it.
+// notMailed returns the recipients whose mailbox could not be written, with the reasons; "" if
+// there are none. A posted message is durable and is mailed later: sending it again would
+// duplicate it.
 func notMailed(ds []ledger.Delivery) string {
 	var late []string
 	for _, d := range ds {
@@ -78,7 +79,7 @@ func notMailed(ds []ledger.Delivery) string {
 	return strings.Join(late, ", ")
 }
 
-// compose checks the input of Send and makes the message.
+// compose validates the input of Send and returns the message.
 func (t *Team) compose(ctx context.Context, c Caller, in SendIn) (ledger.NewMessage, error) {
 	m := ledger.NewMessage{
 		From: c.Name, Text: in.Content,
@@ -123,7 +124,7 @@ func (t *Team) compose(ctx context.Context, c Caller, in SendIn) (ledger.NewMess
 	if err != nil {
 		return m, err
 	}
-	if strings.EqualFold(to.Name, c.Name) { // also before somebody is asked to approve it
+	if strings.EqualFold(to.Name, c.Name) { // before anyone is asked to approve it
 		return m, ledger.ErrSelfSend()
 	}
 	m.To = to.Name
@@ -134,15 +135,15 @@ func (t *Team) mailer(c Caller) mail.Mailer {
 	return mail.Mailer{Layout: t.Layout, Ledger: t.as(c), Via: t.via}
 }
 
-// Post posts and mails a message as it is. Its From is the verified caller's, or
-// the member that an operation here speaks for.
+// Post posts and mails a message as it is. Its From is the verified caller's, or the member on
+// whose behalf an operation here acts.
 func (t *Team) Post(ctx context.Context, m ledger.NewMessage) (ledger.Message, error) {
 	msg, _, err := t.mailer(Caller{Name: m.From}).Post(ctx, m)
 	return msg, err
 }
 
-// PostAs posts and mails messages as they are, in the name of a verified caller;
-// the agents' protocol messages go this way.
+// PostAs returns a function that posts and mails messages unchanged in the name of a verified
+// caller; agents' protocol messages use it.
 func (t *Team) PostAs(c Caller) func(context.Context, ledger.NewMessage) (ledger.Message, error) {
 	return func(ctx context.Context, m ledger.NewMessage) (ledger.Message, error) {
 		m.From = c.Name

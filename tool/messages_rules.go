@@ -14,7 +14,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// mayBroadcast: leaders do, other members where the team has it so.
+// mayBroadcast reports whether the caller may broadcast: leaders may, other members if the team's
+// setting allows it.
 func (t *Team) mayBroadcast(ctx context.Context, c Caller) error {
 	if granted(c, OpBroadcast) != policy {
 		return t.may(ctx, c, OpBroadcast)
@@ -29,8 +30,8 @@ func (t *Team) mayBroadcast(ctx context.Context, c Caller) error {
 	return errRole(c, OpBroadcast).WithHint("send to one member, or ask the lead")
 }
 
-// handOn completes a message that answers or forwards another. A forwarded one
-// has made one hop more; an answer as many as what it answers.
+// handOn completes a message that answers or forwards another. A forwarded message has one hop
+// more than its original; an answer has the same number.
 func (t *Team) handOn(ctx context.Context, m *ledger.NewMessage, in SendIn) error {
 	if in.Task != "" {
 		if m.Kind != team.KindTaskRequest {
@@ -65,8 +66,8 @@ func (t *Team) handOn(ctx context.Context, m *ledger.NewMessage, in SendIn) erro
 	return nil
 }
 
-// checkHops drops a message that was handed on too often. That is an error for
-// the sender, and logged: a result that goes nowhere must be seen.
+// checkHops drops a message that was forwarded too often. That is an error for the sender and is
+// logged, so that a lost result is noticed.
 func (t *Team) checkHops(ctx context.Context, c Caller, m ledger.NewMessage) error {
 	most, err := t.settingInt(ctx, SetMaxHops, team.MaxHops)
 	if err != nil || m.Hop <= most {
@@ -83,7 +84,7 @@ func (t *Team) checkHops(ctx context.Context, c Caller, m ledger.NewMessage) err
 		WithReason(team.ReasonHopLimit).WithHint("teamctl settings " + SetMaxHops)
 }
 
-// routing is what a sender is shown; colours are missing where nobody has one.
+// routing returns the routing shown to a sender, with colours if known.
 func (t *Team) routing(ctx context.Context, m ledger.Message) *Routing {
 	r := &Routing{Sender: m.From, Target: "@" + m.To, Summary: m.Summary, Content: m.Text}
 	if m.To == "" {
@@ -98,7 +99,7 @@ func (t *Team) routing(ctx context.Context, m ledger.Message) *Routing {
 	return r
 }
 
-// answerShutdown is a member's answer to a shutdown request that it was sent.
+// answerShutdown handles a member's answer to a shutdown request that it has received.
 func (t *Team) answerShutdown(ctx context.Context, c Caller, in SendIn) (Sent, error) {
 	switch {
 	case c.Person || c.Session == "" || c.Name == team.LeadName:
@@ -108,7 +109,7 @@ func (t *Team) answerShutdown(ctx context.Context, c Caller, in SendIn) (Sent, e
 	case in.Approve == nil:
 		return Sent{}, team.Errorf(team.CodeInvalid, "approve is required for shutdown_response type")
 	}
-	reason := cmp.Or(in.Reason, in.Content) // documents call it both
+	reason := cmp.Or(in.Reason, in.Content) // both names are documented
 	if !*in.Approve && strings.TrimSpace(reason) == "" {
 		return Sent{}, team.Errorf(team.CodeInvalid, "content is required to reject a shutdown: say why")
 	}
@@ -141,13 +142,13 @@ func (t *Team) answerShutdown(ctx context.Context, c Caller, in SendIn) (Sent, e
 	if err != nil {
 		return Sent{}, err
 	}
-	if *in.Approve && team.KindOf(m.Spec.Agent).External { // nobody ends it
+	if *in.Approve && team.KindOf(m.Spec.Agent).External { // no one else ends it
 		if err := t.leave(ctx, c, m); err != nil {
 			return Sent{}, err
 		}
 	}
 	sent := Sent{Success: true, Message: say, MessageID: posted.ID, Deliveries: ds, RequestID: in.RequestID}
-	for _, d := range ds { // who asked, and the lead
+	for _, d := range ds { // the requester, and the lead
 		sent.Recipients = append(sent.Recipients, d.Recipient)
 	}
 	return sent, nil
@@ -161,7 +162,7 @@ func (t *Team) shutdownRequest(ctx context.Context, c Caller, id string) (ledger
 	}
 	for _, m := range ms {
 		d, err := t.Ledger.Delivery(ctx, m.ID, c.Name)
-		// A dropped one was for the generation before.
+		// A dropped delivery was for an earlier generation.
 		if err == nil && d.Session == c.Session && d.State != team.Dropped {
 			return m, nil
 		}
@@ -170,8 +171,8 @@ func (t *Team) shutdownRequest(ctx context.Context, c Caller, id string) (ledger
 		WithReason(team.ReasonRequestNotFound).WithHint("teamctl inbox")
 }
 
-// answerPlan is the lead's answer to a plan in the shape of a message. It goes the
-// way of every answer; the caller's role decides, not the message.
+// answerPlan handles the lead's answer to a plan in the form of a message. It is treated like any
+// answer; the caller's role decides, not the message.
 func (t *Team) answerPlan(ctx context.Context, c Caller, in SendIn) (Sent, error) {
 	if in.RequestID == "" || in.Approve == nil {
 		return Sent{}, team.Errorf(team.CodeInvalid, "request_id and approve are required for plan_approval_response type")
@@ -195,13 +196,13 @@ func (t *Team) answerPlan(ctx context.Context, c Caller, in SendIn) (Sent, error
 	return Sent{Success: true, Message: fmt.Sprintf("Plan of %s %s", a.Name, a.State), Deliveries: []ledger.Delivery{}, RequestID: a.RequestID}, nil
 }
 
-// requestPatience is how long a member that was asked by message to shut down may
-// take: an agent in the middle of a turn answers after it.
+// requestPatience is how long a member that was asked by message to shut down may take: an agent
+// during a turn answers after it.
 const requestPatience = 10 * time.Minute
 
-// requestShutdown asks a member to shut down and does not wait for the answer,
-// which comes as a message. Approved, it leaves the roster; after the deadline it
-// is ended like in any shutdown.
+// requestShutdown asks a member to shut down and does not wait for the answer, which comes as a
+// message. After an approval the member leaves the roster; after the deadline it is ended as in
+// any shutdown.
 func (t *Team) requestShutdown(ctx context.Context, c Caller, in SendIn) (Sent, error) {
 	if err := t.may(ctx, c, OpShutdown); err != nil {
 		return Sent{}, err

@@ -6,7 +6,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// ProviderModels are the models of one provider.
+// ProviderModels lists the models of one provider.
 type ProviderModels struct {
 	Provider string      `json:"provider"`
 	Models   []ModelInfo `json:"models"`
@@ -14,7 +14,7 @@ type ProviderModels struct {
 	Problem  string      `json:"problem,omitempty" jsonschema:"Why the provider could not be asked."`
 }
 
-// ModelInfo is what is known of a model; what nobody has said is not there.
+// ModelInfo describes a model; unknown fields are omitted.
 type ModelInfo struct {
 	Ref       string      `json:"ref" jsonschema:"provider/model, as session_set_model takes it."`
 	Context   int         `json:"context,omitempty" jsonschema:"Tokens that a request may have."`
@@ -22,7 +22,7 @@ type ModelInfo struct {
 	Price     *ModelPrice `json:"price,omitempty" jsonschema:"Dollars for a million tokens."`
 }
 
-// ModelPrice is in dollars for a million tokens.
+// ModelPrice is in dollars per million tokens.
 type ModelPrice struct {
 	Input      float64 `json:"input"`
 	Output     float64 `json:"output"`
@@ -30,14 +30,14 @@ type ModelPrice struct {
 	CacheWrite float64 `json:"cache_write"`
 }
 
-// ModelsIn says which models to list.
+// ModelsIn selects the models to list.
 type ModelsIn struct {
 	Provider string
-	Refresh  bool // ask the provider, however new its list is
+	Refresh  bool // ask the provider even if the stored list is recent
 }
 
-// Models lists the models that can be asked: what providers say of themselves, which is
-// kept for a day, and what is configured.
+// Models lists the available models: those reported by providers, which are stored for a day, and
+// those configured.
 func (t *Team) Models(ctx context.Context, in ModelsIn) ([]ProviderModels, error) {
 	if t.Env.Models == nil {
 		return nil, team.Errorf(team.CodeUnavailable, "this program knows no models").WithReason(team.ReasonNotAvailable)
@@ -45,7 +45,7 @@ func (t *Team) Models(ctx context.Context, in ModelsIn) ([]ProviderModels, error
 	return t.Env.Models(ctx, in.Provider, in.Refresh)
 }
 
-// TurnRounds is how many answers a turn may have.
+// TurnRounds returns the maximum number of answers in a turn.
 func (t *Team) TurnRounds(ctx context.Context) (int, error) {
 	return t.settingInt(ctx, SetTurnRounds, team.MaxTurnRounds)
 }

@@ -9,14 +9,14 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// modeGate is what a permission mode leaves of what a role may do; reading is
-// everybody's. A mode that is not here leaves all of it.
+// modeGate restricts a role's operations in a permission mode; reading is always allowed. A mode
+// that is not listed restricts nothing.
 var modeGate = map[team.Mode][]Operation{
-	// A planner looks, talks and asks; what it plans it does after the approval.
+	// A planner reads, sends messages and makes requests; it acts only after approval of its plan.
 	team.ModePlan: {OpSend, OpAsk, OpPlan},
-	// Who delegates coordinates those that are there, and does none of the work itself:
-	// what the tools of document 001, section 12, need, messages of every type included.
-	// Spawning is not among them. A harness asks for permissions in every mode.
+	// A member in delegate mode coordinates existing members and does no work itself: it may use
+	// the operations needed for that, with messages of every type. It may not spawn. Permission
+	// requests are made in every mode.
 	team.ModeDelegate: {OpTeamCreate, OpTeamDelete, OpSend, OpBroadcast, OpDelegate, OpShutdown, OpTaskAdd, OpTaskRetry, OpTaskVerify, OpTaskManage,
 		OpAsk, OpAnswer, OpReview},
 }
@@ -37,9 +37,9 @@ func errMode(c Caller, op Operation) *team.Error {
 	return e.WithHint("give the work to another member, or have the mode changed")
 }
 
-// May reports whether the caller's role and mode have an operation at all, the
-// settings of the team included. It logs nothing and starts nothing: a door uses
-// it to say what is on offer; the operation itself decides.
+// May reports whether the caller's role and mode permit an operation, including the team's
+// settings. It logs nothing and starts nothing: callers use it to show what is available; the
+// operation itself decides.
 func (t *Team) May(ctx context.Context, c Caller, op Operation) (bool, error) {
 	switch granted(c, op) {
 	case yes, bypass:
@@ -59,7 +59,7 @@ func (t *Team) May(ctx context.Context, c Caller, op Operation) (bool, error) {
 	return false, nil
 }
 
-// policyAllows is the part of May that the team's settings decide.
+// policyAllows is the part of May that depends on the team's settings.
 func (t *Team) policyAllows(ctx context.Context, c Caller, op Operation) (bool, error) {
 	switch op {
 	case OpBroadcast:
@@ -81,10 +81,10 @@ func (t *Team) policyAllows(ctx context.Context, c Caller, op Operation) (bool, 
 	}
 }
 
-// MayOutside is May for a caller without a team: only creating one is decided there.
+// MayOutside is May for a caller without a team: only creating a team is decided there.
 func MayOutside(c Caller, op Operation) bool { return op == OpTeamCreate && granted(c, op) == yes }
 
-// mayBypass refuses mode bypassPermissions to a member that was not spawned for it.
+// mayBypass refuses mode bypassPermissions for a member that was not spawned for it.
 func mayBypass(m ledger.Member) error {
 	if m.Spec.Bypass {
 		return nil
@@ -93,7 +93,7 @@ func mayBypass(m ledger.Member) error {
 		WithReason(team.ReasonBypass).WithHint("teamctl spawn " + m.Name + "-2 --dangerously-skip-permissions starts one to which it is")
 }
 
-// personOnly refuses a mode that skips every question to everybody but a person.
+// personOnly refuses a mode that skips all questions unless the caller is a person.
 func personOnly(c Caller, mode team.Mode) error {
 	if c.Person {
 		return nil
@@ -102,9 +102,9 @@ func personOnly(c Caller, mode team.Mode) error {
 		WithHint("a person sets it at a shell: teamctl mode --help")
 }
 
-// SetMode changes the permission mode of a member, or of the lead. When a running agent
-// of another program follows is declared of its kind (adapter.Capabilities.NewMode); what
-// teamctl's own operations let it do changes at once. The mode that it is in already is no change.
+// SetMode changes the permission mode of a member, or of the lead. adapter.Capabilities.NewMode of
+// an agent kind says when a running foreign agent adopts it; its effect on teamctl's own
+// operations is immediate. The current mode is no change.
 func (t *Team) SetMode(ctx context.Context, c Caller, name string, mode team.Mode) (ledger.Member, error) {
 	if err := t.may(ctx, c, OpMode); err != nil {
 		return ledger.Member{}, err
@@ -136,12 +136,12 @@ func (t *Team) SetMode(ctx context.Context, c Caller, name string, mode team.Mod
 	return m, publish.Config(ctx, t.Layout, t.Ledger)
 }
 
-// handedDown are the modes that a member has from its lead where it is spawned without one
-// (R121): how permissions are answered. What bypasses them has to be asked for, and to plan
-// or to delegate is the lead's own way of working.
+// handedDown lists the modes that a member inherits from its lead if it is spawned without one:
+// those about answering permission requests. Bypassing them must be requested explicitly, and
+// planning or delegating is the lead's own way of working.
 var handedDown = []team.Mode{team.ModeAcceptEdits, team.ModeDontAsk}
 
-// modeOf is the permission mode that a new member gets.
+// modeOf returns the permission mode of a new member.
 func (t *Team) modeOf(ctx context.Context, asked team.Mode) (team.Mode, error) {
 	mode, err := team.ParseMode(string(asked))
 	if err != nil || asked != "" {

@@ -11,18 +11,17 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// NativeTeam is a directory among the teams that holds a team of Claude Code's own: a
-// config.json and mailboxes as that program writes them, and nothing of teamctl's. Somebody
-// has copied it there.
+// NativeTeam is a directory among the teams that holds a native team of Claude Code: a config.json
+// and mailboxes written by that program, and nothing of teamctl's. Somebody has copied it there.
 type NativeTeam struct {
 	Name    string `json:"name"`
 	Path    string `json:"path"`
 	Members int    `json:"members"`
 	Unread  int    `json:"unread"` // messages in its mailboxes
-	Bridge  string `json:"bridge"` // the commands that join it with a team of teamctl's
+	Bridge  string `json:"bridge"` // commands that bridge it to a team of teamctl
 }
 
-// String says what it is.
+// String describes the team.
 func (n NativeTeam) String() string {
 	text := fmt.Sprintf("%s is a team of Claude Code's own, with %d members and without a ledger of teamctl", n.Path, n.Members)
 	if n.Unread > 0 {
@@ -31,11 +30,11 @@ func (n NativeTeam) String() string {
 	return text
 }
 
-// NativeTeams are the native teams among the teams, by name.
+// NativeTeams lists the native teams among the teams, by name.
 func (e *Env) NativeTeams() []NativeTeam {
 	dirs, err := os.ReadDir(e.Home.TeamsDir())
 	if err != nil {
-		return nil // Teams tells it
+		return nil // Teams reports it
 	}
 	var out []NativeTeam
 	for _, d := range dirs {
@@ -64,12 +63,12 @@ func (e *Env) nativeTeam(name string) (NativeTeam, bool) {
 	return NativeTeam{Name: name, Path: l.Dir, Members: len(cfg.Members), Unread: unreadIn(l), Bridge: e.bridgeTo(name)}, true
 }
 
-// unreadIn counts the unread messages in the mailboxes of a directory. A mailbox that
-// cannot be read counts as one: it may hold something.
+// unreadIn counts the unread messages in the mailboxes of a directory. An unreadable mailbox
+// counts as one message, since it may hold one.
 func unreadIn(l team.Layout) int {
 	files, err := filepath.Glob(filepath.Join(l.Inboxes(), "*.json"))
 	if err != nil {
-		return 0 // the pattern is sound
+		return 0 // the pattern is valid
 	}
 	n := 0
 	for _, f := range files {
@@ -91,8 +90,8 @@ func unreadIn(l team.Layout) int {
 	return n
 }
 
-// bridgeTo are the commands that join a new team with a native one: the original where it
-// is there, in which its lead works, else the copy.
+// bridgeTo returns the commands that bridge a new team to a native one: to the original, in which
+// its lead works, if it exists, else to the copy.
 func (e *Env) bridgeTo(name string) string {
 	key := e.freeKey(name)
 	command := "teamctl create " + key + " && teamctl bridge claude --team " + key + " --native " + name
@@ -108,7 +107,7 @@ func (e *Env) bridgeTo(name string) string {
 	return command
 }
 
-// isNative is the error for a command that means a native team; nil where it does not.
+// isNative returns the error for a command that names a native team, nil otherwise.
 func (e *Env) isNative(code team.Code, key string) error {
 	n, ok := e.nativeTeam(key)
 	if !ok {
@@ -117,8 +116,7 @@ func (e *Env) isNative(code team.Code, key string) error {
 	return team.Errorf(code, "%s", n).WithReason(team.ReasonNativeTeam).WithHint(n.Bridge)
 }
 
-// onlyNative is isNative for a command that names no team, where there are native ones and
-// no other.
+// onlyNative is isNative for a command that names no team, if all teams are native ones.
 func (e *Env) onlyNative() error {
 	all := e.NativeTeams()
 	if len(all) == 0 {

@@ -12,14 +12,14 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Sinks lists where the team's supervisor tells the person outside of it.
+// Sinks lists the team's notification sinks.
 func (t *Team) Sinks(ctx context.Context) ([]string, error) {
 	specs := []string{}
 	_, err := t.Ledger.Setting(ctx, services.SettingNotify, &specs)
 	return specs, err
 }
 
-// SinkAdd adds a sink (see sink.Parse), SinkRemove takes one away.
+// SinkAdd adds a sink (see sink.Parse).
 func (t *Team) SinkAdd(ctx context.Context, c Caller, spec string) error {
 	if _, err := sink.Parse(spec); err != nil {
 		return team.Errorf(team.CodeInvalid, "add a sink: %w", err).
@@ -33,7 +33,7 @@ func (t *Team) SinkAdd(ctx context.Context, c Caller, spec string) error {
 	})
 }
 
-// SinkRemove takes a sink away.
+// SinkRemove removes a sink.
 func (t *Team) SinkRemove(ctx context.Context, c Caller, spec string) error {
 	if _, err := sink.Parse(spec); err != nil {
 		return team.Errorf(team.CodeInvalid, "remove a sink: %w", err).WithHint("teamctl notify ls")
@@ -65,7 +65,7 @@ func (t *Team) changeSinks(ctx context.Context, c Caller, change func([]string) 
 	return err
 }
 
-// SinkTest tells every sink something, so that a person sees whether it arrives.
+// SinkTest sends a test notification to every sink.
 func (t *Team) SinkTest(ctx context.Context, c Caller) ([]string, error) {
 	if err := t.may(ctx, c, OpSettings); err != nil {
 		return nil, err

@@ -11,15 +11,14 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Permissions are the rules by which the team answers permission requests itself.
+// Permissions returns the rules by which the team answers permission requests itself.
 func (t *Team) Permissions(ctx context.Context) (team.Permissions, error) {
 	p := team.Permissions{Deny: []team.PermissionRule{}, Allow: []team.PermissionRule{}}
 	_, err := t.Ledger.Setting(ctx, approval.SettingPermissions, &p)
 	return p, err
 }
 
-// SetPermissions replaces them. A person does, and nobody else: who makes the rules
-// answers what is asked by them.
+// SetPermissions replaces the rules. Only a person may: rules answer requests in a person's place.
 func (t *Team) SetPermissions(ctx context.Context, c Caller, p team.Permissions) error {
 	if !c.Person {
 		return team.Errorf(team.CodeDenied, "%s may not change what is allowed without a question", c.Name).

@@ -12,8 +12,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// homeFiles are what stands in a home directory, without what follows the first dot or
-// dash of the name: locks, temporary files, damaged ones that were moved aside.
+// homeFiles lists the names in a home directory, without the part after the first dot or dash:
+// locks, temporary files, damaged ones that were moved aside.
 var homeFiles = []string{"teams", "config", "consent", "kept", "agents", "rules", "versions", "sandbox"}
 
 func homeDir(h team.Home) private.Dir {
@@ -30,9 +30,9 @@ func runtimeRoot() private.Dir {
 	return private.Dir{Path: team.RuntimeRoot(), Own: team.IsRuntimeName}
 }
 
-// SecurePlaces closes the home directory and the directory of the sockets to other
-// users, where they exist. CodeDenied, with the reason backends.ReasonNotPrivate:
-// another user owns one of them, or can replace it.
+// SecurePlaces closes the home directory and the directory of the sockets to other users, if they
+// exist. CodeDenied with the reason backends.ReasonNotPrivate: another user owns one of them, or
+// can replace it.
 func SecurePlaces(h team.Home) error {
 	for _, d := range []private.Dir{homeDir(h), {Path: h.TeamsDir(), Links: true}} {
 		if err := d.Secure(); err != nil {
@@ -49,10 +49,10 @@ func SecurePlaces(h team.Home) error {
 	return nil
 }
 
-// SecureRuntime is backends.SecureRuntime.
+// SecureRuntime calls backends.SecureRuntime.
 func SecureRuntime(dir string) error { return backends.SecureRuntime(dir) }
 
-// homeHint is what to do about a home that is not ours.
+// homeHint returns the hint for a home directory of another user.
 func homeHint() string {
 	if os.Geteuid() == 0 {
 		return "run teamctl as the user of that home, without sudo, or set " + team.EnvHome + " to a directory of root"
@@ -60,7 +60,7 @@ func homeHint() string {
 	return "set " + team.EnvHome + " to a directory of your own"
 }
 
-// placeCheck is what the doctor says of a directory that has to be private.
+// placeCheck returns the doctor's check of a directory that must be private.
 func placeCheck(c Check, d private.Dir, hint string) Check {
 	wide, err := d.Check()
 	if r := (*private.Refusal)(nil); errors.As(err, &r) && r.Mend != "" {

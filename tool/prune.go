@@ -12,17 +12,17 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// PruneOut says what a prune took out and where it is kept.
+// PruneOut is what a prune removed and where it is archived.
 type PruneOut struct {
 	ledger.Pruned
-	Mailboxes int    `json:"mailboxes,omitempty"` // read messages that were taken out of mailbox files; the ledger keeps them
-	Archive   string `json:"archive,omitempty"`   // empty: there was nothing to take out
+	Mailboxes int    `json:"mailboxes,omitempty"` // read messages removed from mailbox files; the ledger keeps them
+	Archive   string `json:"archive,omitempty"`   // empty: nothing was removed
 }
 
-// Prune takes history that is older than age out of the ledger: events, and the
-// messages of closed runs that nobody waits for. It is on the disk in an archive of
-// the team's directory before the ledger lets go of it. Mailbox files keep the newest
-// mail.KeepRead read messages of any age, as they do while a supervisor is up.
+// Prune removes history that is older than age from the ledger: events, and the messages of closed
+// runs for which nothing waits. They are first written durably to an archive in the team's
+// directory. Mailbox files keep the newest mail.KeepRead read messages of any age, as with a
+// running supervisor.
 func (t *Team) Prune(ctx context.Context, c Caller, age time.Duration) (out PruneOut, err error) {
 	if err := t.may(ctx, c, OpMaintenance); err != nil {
 		return out, err
@@ -30,7 +30,7 @@ func (t *Team) Prune(ctx context.Context, c Caller, age time.Duration) (out Prun
 	if age <= 0 {
 		return out, team.Errorf(team.CodeInvalid, "only what has an age can be pruned")
 	}
-	if out.Mailboxes, err = t.mailer(c).PruneAll(ctx); err != nil { // first: what was read is marked in the ledger
+	if out.Mailboxes, err = t.mailer(c).PruneAll(ctx); err != nil { // first, since it marks read messages in the ledger
 		return out, err
 	}
 	mark, err := t.Ledger.PruneMark(ctx, time.Now().Add(-age).UnixMilli())
@@ -54,7 +54,7 @@ func (t *Team) Prune(ctx context.Context, c Caller, age time.Duration) (out Prun
 	return out, err
 }
 
-// archive writes a new file and returns when it is on the disk.
+// archive writes a new file and returns when it is durable.
 func (t *Team) archive(ctx context.Context, mark ledger.PruneMark, name string) (n ledger.Pruned, err error) {
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// withAnswers puts the answers to what a permission request asks into the input that its
-// tool is used with: {"answers": {QUESTION: ANSWER}}. A yes to a question without an
-// answer is refused: the agent would go on waiting.
+// withAnswers adds the answers to a permission request's questions to the input of its tool:
+// {"answers": {QUESTION: ANSWER}}. An approval without them is refused: the agent would continue
+// to wait.
 func (in AnswerIn) withAnswers(a ledger.Approval) (AnswerIn, error) {
 	var asked struct {
 		Questions []team.Question `json:"questions"`

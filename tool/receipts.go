@@ -17,11 +17,11 @@ type MessageInfo struct {
 	ledger.Message
 	Deliveries []ledger.Delivery `json:"deliveries"`
 	Replies    []string          `json:"replies"` // ids of the messages that answer it
-	History    []ledger.Event    `json:"history"` // how each delivery came where it is
+	History    []ledger.Event    `json:"history"` // history of each delivery
 }
 
-// MessageShow tells how far a message has come to each recipient, since when and
-// on what evidence. id may be the beginning of one.
+// MessageShow returns how far a message has come for each recipient, with times and evidence. id
+// may be a prefix.
 func (t *Team) MessageShow(ctx context.Context, id string) (MessageInfo, error) {
 	m, err := t.Ledger.FindMessage(ctx, id)
 	if err != nil {
@@ -42,8 +42,8 @@ func (t *Team) MessageShow(ctx context.Context, id string) (MessageInfo, error) 
 	return info, err
 }
 
-// receipts are the deliveries of a message, after a look at what recipients have
-// marked in their mailbox files by themselves.
+// receipts returns the deliveries of a message, after checking what recipients have marked in
+// their mailbox files themselves.
 func (t *Team) receipts(ctx context.Context, id string) ([]ledger.Delivery, error) {
 	ds, err := t.Ledger.Deliveries(ctx, id)
 	if err != nil {
@@ -51,8 +51,8 @@ func (t *Team) receipts(ctx context.Context, id string) ([]ledger.Delivery, erro
 	}
 	var marks []ledger.DeliveryMark
 	for _, d := range ds {
-		// What a channel has handed over is marked there by the channel, whatever became of
-		// it: that is no word of the agent.
+		// A channel marks the entry of a message that it has delivered, whatever becomes of it: that
+		// is not the agent's own mark.
 		if !ledger.Reached(d.State, team.Mailed) || ledger.Reached(d.State, team.Injected) {
 			continue
 		}
@@ -63,7 +63,7 @@ func (t *Team) receipts(ctx context.Context, id string) ([]ledger.Delivery, erro
 		if read {
 			marks = append(marks, ledger.DeliveryMark{MessageID: id, Recipient: d.Recipient, State: team.Read,
 				Evidence: "marked as read in the mailbox file",
-				// A channel may have handed it over, and marked it there, since we looked.
+				// A channel may have delivered and marked it since the check.
 				IfStates: []team.DeliveryState{team.Mailed}})
 		}
 	}
@@ -73,7 +73,7 @@ func (t *Team) receipts(ctx context.Context, id string) ([]ledger.Delivery, erro
 	return t.Ledger.Deliveries(ctx, id)
 }
 
-// readInFile is markedRead after the mailbox was reconciled, if it lacks the message.
+// readInFile is markedRead after the mailbox was reconciled, if the message is missing.
 func (t *Team) readInFile(ctx context.Context, d ledger.Delivery) (bool, error) {
 	to, err := t.Ledger.MemberBySession(ctx, d.Session)
 	if err == nil && to.RemovedAt == 0 {
@@ -85,8 +85,8 @@ func (t *Team) readInFile(ctx context.Context, d ledger.Delivery) (bool, error) 
 	return t.markedRead(ctx, d)
 }
 
-// markedRead reports that the entry stands in the mailbox and is marked. One that
-// is not there any more says nothing.
+// markedRead reports whether the mailbox has a marked entry for the message. A missing entry says
+// nothing.
 func (t *Team) markedRead(ctx context.Context, d ledger.Delivery) (bool, error) {
 	box, err := t.mailer(Caller{}).Box(d.Recipient)
 	if err != nil {
@@ -95,7 +95,7 @@ func (t *Team) markedRead(ctx context.Context, d ledger.Delivery) (bool, error) 
 	entries, err := box.Entries(ctx)
 	var damaged *inbox.CorruptError
 	if errors.As(err, &damaged) {
-		return false, nil // repaired: the supervisor puts back what it lacks
+		return false, nil // repaired: the supervisor restores missing entries
 	}
 	for _, e := range entries {
 		if e.ID == d.MessageID {
@@ -105,9 +105,9 @@ func (t *Team) markedRead(ctx context.Context, d ledger.Delivery) (bool, error) 
 	return false, err
 }
 
-// Await waits until a message has come as far as want to every recipient. It
-// wakes by event. Errors: CodeConflict (dropped) when that will never be,
-// CodeTimeout with who is missing. The deliveries are told in any case.
+// Await waits until a message has reached want for every recipient. Errors: CodeConflict (dropped)
+// if that cannot happen, CodeTimeout with the missing recipients. The deliveries are returned in
+// any case.
 func (t *Team) Await(ctx context.Context, id string, want team.DeliveryState, timeout time.Duration) (ds []ledger.Delivery, err error) {
 	ctx, leave := t.Attended(ctx)
 	defer leave(&err)
@@ -145,7 +145,7 @@ func (t *Team) Await(ctx context.Context, id string, want team.DeliveryState, ti
 	}
 }
 
-// awaited names who has not got as far; the error says that somebody never will.
+// awaited returns the recipients that have not reached want; an error says that one never will.
 func awaited(ds []ledger.Delivery, want team.DeliveryState) (missing []string, err error) {
 	var dropped []string
 	for _, d := range ds {
@@ -162,7 +162,7 @@ func awaited(ds []ledger.Delivery, want team.DeliveryState) (missing []string, e
 	return missing, nil
 }
 
-// watchBoxes rings when the mailbox of a recipient may have changed.
+// watchBoxes signals possible changes to a recipient's mailbox.
 func (t *Team) watchBoxes(ctx context.Context, id string) (<-chan struct{}, func() error, error) {
 	ds, err := t.Ledger.Deliveries(ctx, id)
 	if err != nil {
@@ -203,7 +203,7 @@ func (t *Team) watchBoxes(ctx context.Context, id string) (<-chan struct{}, func
 	}, nil
 }
 
-// ParseWait reads what a sender may wait for.
+// ParseWait parses what a sender may wait for.
 func ParseWait(s string) (team.DeliveryState, error) {
 	switch d := team.DeliveryState(s); d {
 	case team.Mailed, team.Injected, team.Accepted, team.Read, team.Answered:

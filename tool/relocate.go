@@ -14,17 +14,17 @@ import (
 	"github.com/teamctl/teamctl/worktree"
 )
 
-// Relocated is a team that has a new directory.
+// Relocated is a team whose directory has moved.
 type Relocated struct {
 	Team      string   `json:"team"`
 	Status    string   `json:"status"` // "relocated", or "already_here"
 	From      string   `json:"from,omitempty"`
 	Path      string   `json:"path"`
-	Worktrees []string `json:"worktrees,omitempty"` // that moved along
-	Restarted []string `json:"restarted,omitempty"` // members that ran with the old paths
+	Worktrees []string `json:"worktrees,omitempty"` // that have moved with it
+	Restarted []string `json:"restarted,omitempty"` // members that were running with the old paths
 }
 
-// Moved lists the teams of the home whose directory was moved, by name.
+// Moved lists the teams in the home directory whose directories were moved, by name.
 func (e *Env) Moved(ctx context.Context) ([]string, error) {
 	keys, err := e.Keys()
 	if err != nil {
@@ -34,7 +34,7 @@ func (e *Env) Moved(ctx context.Context) ([]string, error) {
 	for _, k := range keys {
 		t, err := e.Open(ctx, k)
 		if err != nil {
-			continue // it is told of by whoever asks for it
+			continue // commands on that team report it
 		}
 		if team.ReasonOf(t.Elsewhere) == team.ReasonTeamMoved {
 			moved = append(moved, k)
@@ -46,10 +46,9 @@ func (e *Env) Moved(ctx context.Context) ([]string, error) {
 	return moved, nil
 }
 
-// Relocate records that the directory of a team is its own under the path that it has
-// now: it can be written again, its worktrees are known to git there, and members that
-// run are started again with the new paths. It refuses while the original of a copy is
-// there. What was cut short can be repeated.
+// Relocate records a team's current directory as its own: the ledger becomes writable, git knows
+// its worktrees there, and running members are restarted with the new paths. It refuses while the
+// original of a copy exists. An interrupted call can be repeated.
 func (e *Env) Relocate(ctx context.Context, c Caller, key string) (out Relocated, err error) {
 	out = Relocated{Team: key, Status: "relocated"}
 	if !c.Person {
@@ -72,7 +71,7 @@ func (e *Env) Relocate(ctx context.Context, c Caller, key string) (out Relocated
 	return out, e.supervised(ctx, &out)
 }
 
-// relocate changes the ledger and the repositories.
+// relocate updates the ledger and the repositories.
 func (t *Team) relocate(ctx context.Context, out *Relocated) error {
 	p, err := t.Ledger.Place(ctx)
 	if err != nil {
@@ -115,7 +114,7 @@ func (t *Team) relocate(ctx context.Context, out *Relocated) error {
 	return t.reconnect(ctx, out)
 }
 
-// otherTeam is nil when what lies at the place of a copy is another team.
+// otherTeam returns nil if another team is at the place of a copy's original.
 func (t *Team) otherTeam(ctx context.Context, p ledger.Place) error {
 	db, err := ledger.Open(ctx, team.Layout{Dir: p.Path}.Ledger(), ledger.Options{})
 	if err != nil {
@@ -133,10 +132,10 @@ func (t *Team) otherTeam(ctx context.Context, p ledger.Place) error {
 		WithHint("to go on here instead, move the original away, or: " + team.EnvHome + "=" + team.LayoutAt(p.Path).Home.Dir + " teamctl delete " + t.Layout.Key)
 }
 
-// alone waits until the supervisor of the directory before has left, which it does as
-// soon as it looks.
+// alone waits until the supervisor of the old directory has exited, which it does once it notices
+// the move.
 func (t *Team) alone(ctx context.Context, p ledger.Place) (*filelock.Held, error) {
-	if t.Env.Dial != nil { // its socket is that of the old path
+	if t.Env.Dial != nil { // its socket has the old path
 		if _, err := t.Env.Dial(ctx, At(p, t.Layout), false); err != nil {
 			return nil, err
 		}
@@ -150,7 +149,7 @@ func (t *Team) alone(ctx context.Context, p ledger.Place) (*filelock.Held, error
 	return lock, nil
 }
 
-// reconnect makes the worktrees that moved along known to git.
+// reconnect registers moved worktrees with git.
 func (t *Team) reconnect(ctx context.Context, out *Relocated) error {
 	trees, err := t.trees(ctx)
 	if err != nil {
@@ -181,8 +180,8 @@ func (t *Team) reconnect(ctx context.Context, out *Relocated) error {
 	return nil
 }
 
-// supervised brings the supervisor of the new place, which ends what runs with the old
-// paths and starts it again.
+// supervised starts a supervisor for the new directory, which restarts members that run with the
+// old paths.
 func (e *Env) supervised(ctx context.Context, out *Relocated) (err error) {
 	t, err := e.Open(ctx, out.Team)
 	if err != nil {

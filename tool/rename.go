@@ -18,11 +18,11 @@ type Renamed struct {
 	Branch   string `json:"branch,omitempty"`
 }
 
-// Rename renames a member that is stopped or has left, with its mail, its tasks, its bundle
-// and its settings. The worktree and the branch keep their names, and the former name leads
-// to the member until another one has it.
+// Rename renames a member that is stopped or has left, with its mail, its tasks, its bundle and
+// its settings. The worktree and the branch keep their names, and the former name leads to the
+// member until another one has it.
 //
-// It refuses a taken, reserved or invalid name and a running member.
+// It refuses a name that is in use, reserved or invalid, and a running member.
 func (t *Team) Rename(ctx context.Context, c Caller, old, name string) (Renamed, error) {
 	if err := t.may(ctx, c, OpRule); err != nil {
 		return Renamed{}, err
@@ -59,9 +59,8 @@ func (t *Team) Rename(ctx context.Context, c Caller, old, name string) (Renamed,
 	return out, err
 }
 
-// savedNames returns the names that a member's saved states may have, its former ones
-// included, each with the time until which it had the name (Unix milliseconds; 0: it still
-// has it).
+// savedNames returns the names that a member's saved states may have, including former ones, each
+// with the time until which it had the name (Unix milliseconds; 0: current).
 func (t *Team) savedNames(ctx context.Context, agent string) (map[string]int64, error) {
 	name, err := t.address(agent)
 	if err != nil {

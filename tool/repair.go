@@ -22,32 +22,32 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// RepairStatus is what a step of a repair came to.
+// RepairStatus is the result of a repair step.
 type RepairStatus string
 
-// Statuses of a step.
+// Values of RepairStatus.
 const (
 	RepairOK    RepairStatus = "ok"    // nothing was wrong
-	RepairFixed RepairStatus = "fixed" // it is right now
-	RepairFail  RepairStatus = "fail"  // it is as it was
+	RepairFixed RepairStatus = "fixed" // repaired
+	RepairFail  RepairStatus = "fail"  // unchanged
 )
 
 // RepairStep is one line of a repair's report.
 type RepairStep struct {
-	Team   string       `json:"team,omitempty"` // empty: of the home directory
+	Team   string       `json:"team,omitempty"` // empty: the home directory
 	Step   string       `json:"step"`           // "ledger", "config", "mailbox builder", ...
 	Status RepairStatus `json:"status"`
 	Detail string       `json:"detail"`
 	Hint   string       `json:"hint,omitempty"`
 }
 
-// litterAge is how old a temporary file is that no living writer works on.
+// litterAge is the age of a temporary file that no running writer uses.
 const litterAge = time.Minute
 
-// Repair puts the files of every team, or of the one named, in line with its
-// ledger: config.json, the mailboxes, the registry. What cannot be read is moved
-// aside under a new name beside it; nothing is deleted but what was never a team and what
-// killed writers left. It works beside a running supervisor and agents.
+// Repair brings the files of every team, or of the named one, in line with its ledger:
+// config.json, the mailboxes, the registry. Unreadable files are renamed; only leftovers of killed
+// writers, and what was never a team, are deleted. It works beside a running supervisor and
+// agents.
 func (e *Env) Repair(ctx context.Context, c Caller, key string) ([]RepairStep, error) {
 	if !c.Person {
 		return nil, errRole(c, OpMaintenance)
@@ -88,7 +88,7 @@ func (r *repairer) fail(step string, err error) {
 
 func (r *repairer) repairTeam(ctx context.Context, l team.Layout) {
 	t, err := r.env.Open(ctx, l.Key)
-	if err != nil { // without its ledger nothing of a team can be known
+	if err != nil { // without the ledger nothing is known about the team
 		r.fail("ledger", withBackups(err, l))
 		return
 	}
@@ -137,7 +137,7 @@ func (r *repairer) repairTeam(ctx context.Context, l team.Layout) {
 	r.sweepAnd("temporary files", n, dirs...)
 }
 
-// withBackups names the copies of a ledger that lie beside it.
+// withBackups adds the copies of a ledger beside it to the error.
 func withBackups(err error, l team.Layout) error {
 	if !ledgerLost(err) {
 		return err
@@ -149,7 +149,7 @@ func withBackups(err error, l team.Layout) error {
 	return team.Errorf(team.CodeOf(err), "%w", err).WithReason(team.ReasonOf(err)).WithHint(hint)
 }
 
-// ledger checks the ledger and mends what can be; false when nothing may be built on it.
+// ledger checks the ledger and repairs it if possible; false if it cannot be relied on.
 func (r *repairer) ledger(ctx context.Context, t *Team) bool {
 	problems, err := t.Ledger.Check(ctx)
 	if err != nil {
@@ -179,7 +179,7 @@ func (r *repairer) ledger(ctx context.Context, t *Team) bool {
 	return true
 }
 
-// places puts directories where there are none, and things that are no directory aside.
+// places creates missing directories, and moves other files in their place aside.
 func (r *repairer) places(l team.Layout) {
 	for _, dir := range []string{l.Inboxes(), l.Locks(), l.Members()} {
 		step := filepath.Base(dir) + " directory"
@@ -199,7 +199,7 @@ func (r *repairer) places(l team.Layout) {
 	}
 }
 
-// setAside renames what lies at path, unless ok accepts it or nothing does.
+// setAside renames the file at path if it exists, unless ok accepts it.
 func setAside(path string, ok func(fs.FileInfo) bool) (moved string, err error) {
 	fi, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -254,7 +254,7 @@ func (r *repairer) config(ctx context.Context, t *Team) {
 func corrupted(path string) []string {
 	found, err := filepath.Glob(path + ".corrupt-*")
 	if err != nil {
-		return nil // the pattern is sound: a team's key has no special characters
+		return nil // the pattern is valid: a team's key has no special characters
 	}
 	return found
 }
@@ -270,7 +270,7 @@ func (r *repairer) mailbox(ctx context.Context, t *Team, m ledger.Member) {
 		ok   func(fs.FileInfo) bool
 	}{
 		{file, regular},
-		{file + ".lock", func(fi fs.FileInfo) bool { return fi.IsDir() }}, // another client's, if anybody's
+		{file + ".lock", func(fi fs.FileInfo) bool { return fi.IsDir() }}, // possibly another client's
 		{filepath.Join(l.Locks(), m.Name+".guard"), regular},
 	} {
 		moved, err := setAside(p.path, p.ok)
@@ -299,7 +299,7 @@ func (r *repairer) mailbox(ctx context.Context, t *Team, m ledger.Member) {
 	}
 }
 
-// commands ends and removes what killed merges, set-ups and hooks have left.
+// commands removes what killed merges, set-ups and hooks have left.
 func (r *repairer) commands(ctx context.Context, t *Team) {
 	const step = "killed commands"
 	done, err := t.clearScratch(ctx)
@@ -314,7 +314,7 @@ func (r *repairer) commands(ctx context.Context, t *Team) {
 	}
 }
 
-// registry makes teams.json anew from the directories.
+// registry rebuilds teams.json from the directories.
 func (r *repairer) registry() {
 	path := r.env.Home.Registry()
 	before, readErr := regular.ReadFile(path)
@@ -342,8 +342,8 @@ func (r *repairer) registry() {
 	}
 }
 
-// unfinished removes what killed creates and deletes have left. It has no name of a
-// team: a create had not given it one yet, and a delete had taken it away last.
+// unfinished removes what killed creates and deletes have left. It does not have a team's name: a
+// create had not renamed it yet, and a delete had done so last.
 func (r *repairer) unfinished() {
 	const step = "unfinished teams"
 	n, err := r.env.sweepUnfinished()
@@ -359,7 +359,7 @@ func (r *repairer) unfinished() {
 
 func (r *repairer) sweep(step string, dirs ...string) { r.sweepAnd(step, 0, dirs...) }
 
-// ledgerTemp is what a process leaves that is killed while it makes a ledger.
+// ledgerTemp matches the leftover of a process that was killed while it created a ledger.
 var ledgerTemp = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\.ledger-[0-9]+$`) })
 
 // sweepAnd removes old temporary files; n were removed before.
@@ -374,7 +374,7 @@ func (r *repairer) sweepAnd(step string, n int, dirs ...string) {
 		n += k
 		entries, err := os.ReadDir(dir)
 		if err != nil {
-			continue // there is nothing in it
+			continue // it is empty
 		}
 		for _, e := range entries {
 			if fi, err := e.Info(); err == nil && ledgerTemp().MatchString(e.Name()) && time.Since(fi.ModTime()) > litterAge {

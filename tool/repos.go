@@ -10,15 +10,14 @@ import (
 	"github.com/teamctl/teamctl/worktree"
 )
 
-// repoTrees is a repository of the team, and the members that were asked for and
-// have a worktree of it.
+// repoTrees has a repository of the team, and the selected members with a worktree of it.
 type repoTrees struct {
-	Name    string // "" is the team's own
+	Name    string // "" means the team's own
 	Repo    *worktree.Repo
 	Members []ledger.Member
 }
 
-// paths are the worktrees of its members.
+// paths returns the worktrees of its members.
 func (g repoTrees) paths() []string {
 	out := make([]string, len(g.Members))
 	for i, m := range g.Members {
@@ -27,7 +26,7 @@ func (g repoTrees) paths() []string {
 	return out
 }
 
-// repo opens the repository called name; "" is the team's own.
+// repo opens the named repository; "" means the team's own.
 func (t *Team) repo(ctx context.Context, name string) (*worktree.Repo, error) {
 	row, err := t.Ledger.Team(ctx)
 	if err != nil {
@@ -43,7 +42,7 @@ func (t *Team) repo(ctx context.Context, name string) (*worktree.Repo, error) {
 	return worktree.OpenRepo(ctx, path)
 }
 
-// repos are all repositories of the team, its own first; an error when it has none.
+// repos opens all repositories of the team, its own first; an error if it has none.
 func (t *Team) repos(ctx context.Context) ([]repoTrees, error) {
 	row, err := t.Ledger.Team(ctx)
 	if err != nil {
@@ -70,9 +69,9 @@ func (t *Team) repos(ctx context.Context) ([]repoTrees, error) {
 	return out, nil
 }
 
-// treesByRepo are the members that have a worktree of their own (those named, or all on
-// the roster, and with left all that have left one behind), by repository, in the order
-// in which the repositories come first. A team without a repository is an error.
+// treesByRepo returns the members with a worktree of their own (the named ones, or all on the
+// roster, and with left all that have left one behind), by repository, in order of first
+// appearance. A team without a repository is an error.
 func (t *Team) treesByRepo(ctx context.Context, names []string, left bool) ([]repoTrees, error) {
 	ms, err := t.treeMembers(ctx, names, left)
 	if err != nil {
@@ -97,8 +96,8 @@ func (t *Team) treesByRepo(ctx context.Context, names []string, left bool) ([]re
 	return out, nil
 }
 
-// resolveRepos checks the further repositories of a new team: each has a name of
-// its own and is another one than the rest.
+// resolveRepos validates the further repositories of a new team: each has a unique name and
+// differs from the others.
 func resolveRepos(ctx context.Context, own string, in map[string]string) (trees.Repositories, error) {
 	out := trees.Repositories{}
 	taken := map[string]string{own: "the team's own"}

@@ -8,10 +8,10 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Operation is what a caller wants to do, in the words of the table of roles.
+// Operation is a caller's action, as named in the table of roles.
 type Operation string
 
-// The operations. Reading is everybody's and stands in no table.
+// Operations. Reading is always allowed and not listed.
 const (
 	OpTeamCreate  Operation = "create a team"
 	OpTeamDelete  Operation = "delete the team"
@@ -47,14 +47,14 @@ type grant int
 
 const (
 	no     grant = iota
-	yes          // always
-	policy       // as the team's settings have it: forbidden by default
-	named        // where the approval names the role
+	yes          // by the team's settings: forbidden by default
+	policy       // if the approval names the role
+	named        // always, but logged if the role is not meant for it
 	bypass       // always, but what the role is not meant for is logged
 )
 
-// roles is who may do what. A person may do everything; the first column is a
-// member that was made a leader.
+// roles is the table of permissions. A person may do everything; the first column is a member that
+// was made a leader.
 var roles = map[Operation]map[team.Role]grant{
 	OpTeamCreate:  {team.RoleLeader: yes, team.RoleExecutor: no, team.RoleReviewer: no, team.RoleObserver: no, team.RoleOperator: no},
 	OpTeamDelete:  {team.RoleLeader: yes, team.RoleExecutor: no, team.RoleReviewer: no, team.RoleObserver: no, team.RoleOperator: bypass},
@@ -85,8 +85,7 @@ var roles = map[Operation]map[team.Role]grant{
 	OpSessions:    {team.RoleLeader: yes, team.RoleExecutor: yes, team.RoleReviewer: yes, team.RoleObserver: no, team.RoleOperator: yes},
 }
 
-// granted is the cell for a caller; an operation or role that the table does not
-// have is nobody's.
+// granted returns the cell for a caller; unknown operations and roles have none.
 func granted(c Caller, op Operation) grant {
 	if !modeAllows(c.Mode, op) {
 		return no
@@ -97,10 +96,9 @@ func granted(c Caller, op Operation) grant {
 	return roles[op][c.Role]
 }
 
-// may refuses an operation that the caller's role does not have, and every one on a
-// team that can only be read. What an
-// operator does beyond the roles of others is logged first. Policies and named
-// answerers are settled where the operation is.
+// may refuses an operation that the caller's role does not permit, and any on a read-only team. It
+// first logs what an operator does beyond other roles. The operation itself checks policies and
+// named answerers.
 func (t *Team) may(ctx context.Context, c Caller, op Operation) error {
 	if t.Elsewhere != nil {
 		return t.Elsewhere
@@ -126,7 +124,7 @@ func errRole(c Caller, op Operation) *team.Error {
 	return e.WithHint("ask the lead: teamctl send " + team.LeadName + " TEXT")
 }
 
-// logBypass writes down that an operator passed a gate.
+// logBypass records that an operator passed a gate.
 func (t *Team) logBypass(ctx context.Context, c Caller, gate string) error {
 	data, err := json.Marshal(map[string]string{"gate": gate, "role": string(c.Role)})
 	if err != nil {
@@ -136,8 +134,8 @@ func (t *Team) logBypass(ctx context.Context, c Caller, gate string) error {
 	return err
 }
 
-// Grants says in a word what each role may do about an operation: yes, no, by
-// setting, where named (in the approval), or logged (an operator's bypass).
+// Grants returns in a word whether each role permits an operation: yes, no, by setting, where
+// named (in the approval), or logged (an operator's bypass).
 func Grants(op Operation) map[team.Role]string {
 	words := map[grant]string{yes: "yes", no: "no", policy: "by setting", named: "where named", bypass: "logged"}
 	out := make(map[team.Role]string, len(roles[op]))
@@ -147,5 +145,5 @@ func Grants(op Operation) map[team.Role]string {
 	return out
 }
 
-// ModeHas reports whether a permission mode leaves an operation to whoever may do it.
+// ModeHas reports whether a permission mode permits an operation.
 func ModeHas(m team.Mode, op Operation) bool { return modeAllows(m, op) }

@@ -9,18 +9,18 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Runtime is what is known of a member beside its row: what clients of the runtime record
-// of document 001 look for (R118), and whether it has stalled.
+// Runtime is what is known of a member beyond its row: the fields that clients of the runtime
+// record expect, and whether the member has stalled.
 type Runtime struct {
-	Idle                 bool  `json:"isIdle"` // it has said so: unknown is not idle
+	Idle                 bool  `json:"isIdle"` // it has reported so: unknown is not idle
 	AwaitingPlanApproval bool  `json:"awaitingPlanApproval"`
-	ShutdownRequested    bool  `json:"shutdownRequested"`      // it is wanted stopped and lives
-	PendingMessages      int   `json:"pendingMessages"`        // sent to it, and not known to have reached its agent
-	Tokens               int64 `json:"tokens,omitempty"`       // that it has used, where its CLI tells
-	StalledSince         int64 `json:"stalledSince,omitempty"` // its last sign, where that is long ago
+	ShutdownRequested    bool  `json:"shutdownRequested"`      // its desired state is stopped and it is alive
+	PendingMessages      int   `json:"pendingMessages"`        // sent to it, without evidence that its agent has them
+	Tokens               int64 `json:"tokens,omitempty"`       // that it has used, if its CLI reports that
+	StalledSince         int64 `json:"stalledSince,omitempty"` // time of its last sign, if that is long ago
 }
 
-// Runtimes is the Runtime of members, in their order.
+// Runtimes returns the Runtime of members, in their order.
 func (t *Team) Runtimes(ctx context.Context, members []ledger.Member) ([]Runtime, error) {
 	waiting, err := t.Ledger.WaitingCounts(ctx)
 	if err != nil {

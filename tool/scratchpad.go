@@ -7,14 +7,13 @@ import (
 	"github.com/teamctl/teamctl/ledger"
 )
 
-// Scratchpad reads the shared document of the current run.
+// Scratchpad returns the shared document of the current run.
 func (t *Team) Scratchpad(ctx context.Context) (ledger.Scratchpad, error) {
 	return t.Ledger.Scratchpad(ctx)
 }
 
-// ScratchpadMerge sets the top-level keys of patch in the shared document. expect
-// is the version that the patch was computed from; nil merges into whatever is
-// there, with as many tries as it takes.
+// ScratchpadMerge sets the top-level keys of patch in the shared document. expect is the version
+// from which the patch was computed; nil merges into the current version and retries on conflicts.
 func (t *Team) ScratchpadMerge(ctx context.Context, c Caller, patch json.RawMessage, expect *int64) (ledger.Scratchpad, error) {
 	if err := t.may(ctx, c, OpScratchpad); err != nil {
 		return ledger.Scratchpad{}, err
@@ -25,9 +24,8 @@ func (t *Team) ScratchpadMerge(ctx context.Context, c Caller, patch json.RawMess
 	return t.as(c).UpdateScratchpad(ctx, func(ledger.Scratchpad) (json.RawMessage, error) { return patch, nil })
 }
 
-// ScratchpadWatch calls each with the shared document as it is and with every
-// version that follows, until ctx ends or each fails. Versions that are replaced
-// before they are read are left out.
+// ScratchpadWatch calls each with the current shared document and with every later version, until
+// ctx ends or each fails. It skips versions that were replaced before they were read.
 func (t *Team) ScratchpadWatch(ctx context.Context, each func(ledger.Scratchpad) error) (err error) {
 	ctx, leave := t.Attended(ctx)
 	defer leave(&err)

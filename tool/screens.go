@@ -11,18 +11,18 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// AtScreen is a member that waits for a person at its own screen: for the trust of a
-// directory, a login, or a dialog that is not in the queue. Nobody answers it from
-// here, and nothing is typed there.
+// AtScreen is a member that waits for a person at its own screen: for trust in a directory, a
+// login, or a dialog that is not in the queue. It can be answered only there; teamctl types
+// nothing.
 type AtScreen struct {
 	Name     string       `json:"name"`
 	WaitsFor team.WaitFor `json:"waits_for"`
 	Reason   string       `json:"reason"` // with the lines that show it
 	Since    int64        `json:"since"`  // Unix ms
-	Attach   string       `json:"attach"` // the command that leads there
+	Attach   string       `json:"attach"` // command that attaches to the screen
 }
 
-// AtScreens are the members that wait for what is not among the approvals, by name.
+// AtScreens returns the members waiting for something not among the approvals, by name.
 func (t *Team) AtScreens(ctx context.Context) ([]AtScreen, error) {
 	members, err := t.Ledger.Members(ctx, false)
 	if err != nil {
@@ -43,20 +43,20 @@ func (t *Team) AtScreens(ctx context.Context) ([]AtScreen, error) {
 	return out, nil
 }
 
-// answers reports whether an answer to the approval is what a waiting member waits for:
-// nothing was seen on its screen but the request, or its program asked for just that.
+// answers reports whether answering the approval request ends the member's wait: its screen showed
+// nothing but that request, or its program made it.
 func answers(a ledger.Approval, m ledger.Member) bool {
 	return m.WaitsFor == "" && m.Reason == "" || asksFor(m.WaitsFor) && byProgram(a)
 }
 
-// asksFor reports whether what is waited for comes into the queue.
+// asksFor reports whether a wait of this kind has a request in the queue.
 func asksFor(w team.WaitFor) bool { return w == team.WaitPermission || w == team.WaitPlan }
 
-// AskByHook begins the request ids of what a hook of the program asks.
+// AskByHook is the prefix of request ids for requests by a hook of the program.
 const AskByHook = approval.HookRequest
 
-// byProgram reports whether it was the member's program that asked, and not its agent by
-// a tool of ours: that may wait while a dialog stands on the screen.
+// byProgram reports whether the member's program made the request, and not its agent with one of
+// our tools: such a request may be pending while a dialog is on the screen.
 func byProgram(a ledger.Approval) bool {
 	if a.Message == "" || strings.HasPrefix(a.RequestID, AskByHook) { // in the lead's mailbox, or by a hook
 		return true

@@ -7,11 +7,11 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// settingServers has the MCP servers of the team's file, by name. Whoever sets it has the
-// person's consent where the file came with a repository.
+// settingServers is the setting with the MCP servers of the team's file, by name. It is set with
+// the person's consent if the file came with a repository.
 const settingServers = "mcp"
 
-// Servers are the MCP servers that the team's file names for agents of kind llm.
+// Servers returns the MCP servers that the team's file defines for agents of kind llm.
 func (t *Team) Servers(ctx context.Context) (servers map[string]team.MCPServer, err error) {
 	_, err = t.Ledger.Setting(ctx, settingServers, &servers)
 	return servers, err

@@ -14,20 +14,20 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Service is a unit of the person's own service manager that keeps a team's
-// supervisor up across logins and reboots.
+// Service is a unit of the user's service manager that keeps a team's supervisor running across
+// logins and reboots.
 type Service struct {
 	Path    string   `json:"path"`
 	Text    string   `json:"text"`
-	Enable  []string `json:"enable"`  // what to run to switch it on
-	Disable []string `json:"disable"` // and off
+	Enable  []string `json:"enable"`  // commands that enable it
+	Disable []string `json:"disable"` // commands that disable it
 }
 
-// The kill mode lets the agents live when the supervisor is stopped or restarted:
-// they are not its service's to end. That a member could not be recovered is no reason
-// to end the supervisor of the others: the minus sign. Many are recovered one after the
-// other, within the time of the start. And while a supervisor runs that some command has
-// started, this one fails: it is tried again, more and more rarely, and never given up.
+// The kill mode keeps the agents running when the supervisor is stopped or restarted: they do not
+// belong to its service. The minus sign keeps a member that could not be recovered from ending the
+// supervisor of the others. Members are recovered one after the other, within the start timeout.
+// While a supervisor started by a command is running, this service fails; it is retried at growing
+// intervals without limit.
 var systemdUnit = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("systemd").Parse(`[Unit]
 Description=teamctl supervisor of team {{.Key}}
@@ -77,8 +77,8 @@ var launchdPlist = sync.OnceValue(func() *template.Template {
 `))
 })
 
-// ServiceOf makes the unit of a team for an operating system ("" is this one)
-// without writing it. exe is the absolute path of the program.
+// ServiceOf returns the unit of a team for an operating system ("" means this one) without writing
+// it. exe is the absolute path of the program.
 func ServiceOf(l team.Layout, exe, goos string) (Service, error) {
 	if goos == "" {
 		goos = runtime.GOOS
@@ -115,17 +115,17 @@ func ServiceOf(l team.Layout, exe, goos string) (Service, error) {
 	return Service{
 		Path: filepath.Join(conf, "systemd", "user", label+".service"), Text: b.String(),
 		Enable: []string{"systemctl --user daemon-reload", "systemctl --user enable --now " + label,
-			"loginctl enable-linger"}, // else it is up only while the person is logged in
+			"loginctl enable-linger"}, // otherwise it runs only while the user is logged in
 		Disable: []string{"systemctl --user disable --now " + label},
 	}, err
 }
 
-// variable is one of the unit's environment.
+// variable is an environment variable of the unit.
 type variable struct{ Name, Value string }
 
-// serviceEnv is what the supervisor needs of the environment that the service manager
-// does not have: where the team is, and where the agents' programs are found, which
-// often lie in the person's own directories.
+// serviceEnv returns the variables that the supervisor needs and the service manager lacks: the
+// location of the team, and the search path of the agents' programs, which are often in the user's
+// own directories.
 func serviceEnv(l team.Layout) []variable {
 	env := []variable{{team.EnvHome, l.Home.Dir}}
 	for _, name := range []string{team.EnvRuntime, "PATH"} {
@@ -136,7 +136,7 @@ func serviceEnv(l team.Layout) []variable {
 	return append(env, variable{"TEAMCTL_SUPERVISOR_IDLE", "0"})
 }
 
-// Unit is the variable as systemd reads it.
+// Unit returns the variable in systemd's syntax.
 func (v variable) Unit() string {
 	text := v.Name + "=" + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "%", "%%").Replace(v.Value)
 	if strings.ContainsAny(text, "\\\"' ") {
@@ -145,13 +145,13 @@ func (v variable) Unit() string {
 	return text
 }
 
-// XML is its value as launchd reads it.
+// XML returns its value in launchd's syntax.
 func (v variable) XML() string {
-	return template.HTMLEscapeString(v.Value) // whose entities are XML's too
+	return template.HTMLEscapeString(v.Value) // its entities are valid in XML
 }
 
-// InstallService writes the unit; nothing is switched on. It refuses to replace a
-// file that says something else unless replace is set.
+// InstallService writes the unit without enabling it. It refuses to replace a different file
+// unless replace is set.
 func InstallService(s Service, replace bool) error {
 	old, err := os.ReadFile(s.Path)
 	switch {

@@ -13,8 +13,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Session finds a session of the built-in agent by its key, or by the name of the member
-// whose own session it is.
+// Session finds a session of the built-in agent by its key, or by the name of the member whose
+// main session it is.
 func (t *Team) Session(ctx context.Context, who string) (ledger.Session, error) {
 	key := who
 	if _, err := team.ParseSessionKey(who); err != nil {
@@ -31,8 +31,8 @@ func (t *Team) Session(ctx context.Context, who string) (ledger.Session, error) 
 	return t.Ledger.Session(ctx, key)
 }
 
-// Transcript returns the entries of a session, with the texts that stand in files. Where
-// a file is gone the entry says which one it was.
+// Transcript returns the entries of a session, with the texts that are stored in files. If a file
+// is missing, the entry names it.
 func (t *Team) Transcript(ctx context.Context, s ledger.Session) ([]ledger.Entry, error) {
 	list, err := t.Ledger.Entries(ctx, s.Key, 0, 0)
 	if err != nil {
@@ -62,9 +62,9 @@ func (t *Team) Transcript(ctx context.Context, s ledger.Session) ([]ledger.Entry
 	return list, nil
 }
 
-// SetModel gives a session a model from its next turn on; an empty provider and model
-// take the override away. An agent that gives its own session a model which agents do not
-// choose by themselves waits for an approval.
+// SetModel sets the model of a session from its next turn on; an empty provider and model remove
+// the override. If an agent chooses a model for its own session that agents may not choose,
+// SetModel waits for an approval.
 func (t *Team) SetModel(ctx context.Context, c Caller, key, provider, model string) (ledger.Session, error) {
 	if err := t.may(ctx, c, OpSessions); err != nil {
 		return ledger.Session{}, err
@@ -94,9 +94,9 @@ func (t *Team) SetModel(ctx context.Context, c Caller, key, provider, model stri
 	return t.as(c).UpdateSession(ctx, ledger.SessionPatch{Key: s.Key, Provider: &provider, Model: &model})
 }
 
-// SetAgent gives a session a spec from its next turn on, by id or name. Exact takes no
-// name that is only near. An agent that switches its own session to a spec which allows
-// more than it has waits for an approval.
+// SetAgent sets the spec of a session from its next turn on, by id or name. exact refuses a name
+// that is only similar. If an agent switches its own session to a spec that allows more than it
+// has, SetAgent waits for an approval.
 func (t *Team) SetAgent(ctx context.Context, c Caller, key, agent string, exact bool) (ledger.Session, ledger.Spec, error) {
 	if err := t.may(ctx, c, OpSessions); err != nil {
 		return ledger.Session{}, ledger.Spec{}, err
@@ -130,8 +130,7 @@ func (t *Team) SetAgent(ctx context.Context, c Caller, key, agent string, exact 
 	return s, spec, err
 }
 
-// spec finds a spec by id or name; unless exact, one whose id or name alone begins with
-// the text is found as well.
+// spec finds a spec by id or name; unless exact, a unique prefix is enough.
 func (t *Team) spec(ctx context.Context, agent string, exact bool) (ledger.Spec, error) {
 	all, err := t.Specs(ctx)
 	if err != nil {
@@ -158,7 +157,7 @@ func (t *Team) spec(ctx context.Context, agent string, exact bool) (ledger.Spec,
 	return spec, team.Errorf(team.CodeConflict, "several agents are like %q: %s", agent, strings.Join(names, ", ")).WithReason(team.ReasonAgentAmbiguous)
 }
 
-// nearSpec names the spec that was meant, where one is near.
+// nearSpec adds a similar spec to the error.
 func nearSpec(err error, agent string, all []ledger.Spec) error {
 	var e *team.Error
 	if !errors.As(err, &e) || !team.IsCode(err, team.CodeNotFound) {
@@ -186,8 +185,8 @@ func (t *Team) CloseSession(ctx context.Context, c Caller, key, why string) erro
 	return t.as(c).CloseSession(ctx, s.Key, why)
 }
 
-// interruptTurns ends the turns of a member whose sessions are ours: a mark on each, which
-// its process finds, on every backend and without a supervisor.
+// interruptTurns interrupts the turns of a member with built-in sessions: it sets a mark on each,
+// which the member's process finds on every backend and without a supervisor.
 func (t *Team) interruptTurns(ctx context.Context, c Caller, m ledger.Member) error {
 	open, err := t.Ledger.TurnJobs(ctx, ledger.JobFilter{Session: m.SessionKey, Open: true})
 	if err != nil {
@@ -204,8 +203,8 @@ func (t *Team) interruptTurns(ctx context.Context, c Caller, m ledger.Member) er
 	return nil
 }
 
-// Compact has the conversation of a session made shorter in a turn of its own; keep says
-// what its summary must have.
+// Compact compacts the conversation of a session in a turn of its own; keep says what the summary
+// must contain.
 func (t *Team) Compact(ctx context.Context, c Caller, key, keep string) error {
 	s, err := t.Session(ctx, key)
 	if err == nil {
@@ -220,7 +219,7 @@ func (t *Team) Compact(ctx context.Context, c Caller, key, keep string) error {
 	return err
 }
 
-// OnChange calls look now and after every change of the ledger, until it fails or ctx ends.
+// OnChange calls look now and after every change of the ledger, until look fails or ctx ends.
 func (t *Team) OnChange(ctx context.Context, look func() error) error {
 	changes, stop, err := t.Ledger.Changes(ctx)
 	if err != nil {

@@ -8,10 +8,9 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// SetRole changes the role of a member; what it may do changes at once, and tasks that
-// it may not work on any more go back to the board. The role that
-// it has already is no change. Nobody changes its own role, only a person makes an
-// operator, and the lead stays the leader.
+// SetRole changes the role of a member. Its permissions change at once, and tasks that it may no
+// longer work on return to the board. The current role is no change. No member changes its own
+// role, only a person makes an operator, and the lead stays the leader.
 func (t *Team) SetRole(ctx context.Context, c Caller, name string, role team.Role) (ledger.Member, error) {
 	if err := t.may(ctx, c, OpMode); err != nil {
 		return ledger.Member{}, err
@@ -25,7 +24,7 @@ func (t *Team) SetRole(ctx context.Context, c Caller, name string, role team.Rol
 	}
 	switch {
 	case m.Role == role:
-		return m, t.freeTasks(ctx, c, m) // whoever changed it may have been killed
+		return m, t.freeTasks(ctx, c, m) // an earlier call may have been killed
 	case m.Name == team.LeadName:
 		return m, team.Errorf(team.CodeDenied, "the lead's role is %s", m.Role).WithReason(team.ReasonRole)
 	case !c.Person && m.SessionKey == c.Session:
@@ -42,9 +41,9 @@ func (t *Team) SetRole(ctx context.Context, c Caller, name string, role team.Rol
 	return m, publish.Config(ctx, t.Layout, t.Ledger)
 }
 
-// freeTasks gives back what a member has that its role may not work on: it could not end
-// them, and nobody else would get them while it lives. What is verified or waits
-// for a review is done, and stays.
+// freeTasks releases a member's tasks that its role may not work on: the member could not end
+// them, and no other could get them while it is alive. Work in verification or review is done, and
+// stays.
 func (t *Team) freeTasks(ctx context.Context, c Caller, m ledger.Member) error {
 	if roles[OpTaskWork][m.Role] != no {
 		return nil

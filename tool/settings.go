@@ -13,8 +13,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Names of the team's settings. One that ends with a dot takes the name of a
-// member after it, and holds for that member alone.
+// Names of the team's settings. A name that ends with a dot is followed by a member's name, and
+// applies only to that member.
 const (
 	SetDelegation      = "delegation"
 	SetDelegationOf    = "delegation."
@@ -36,7 +36,7 @@ type setting struct {
 	check   func(string) error
 }
 
-// settings is every setting that a person may change.
+// settings lists all settings that a person may change.
 var settings = []setting{
 	{SetDelegation, "auto, approval_required or forbidden: whether members hand on work (default: by role)", "", checkDelegation},
 	{SetDelegationOf, "the same for one member: delegation.NAME", "", checkDelegation},
@@ -53,15 +53,15 @@ var settings = []setting{
 	{SetVerifyTimeout, "how long a task may be verified that has no metadata.timeout; 1h at most", services.VerifyTimeout.String(), checkVerifyTimeout},
 }
 
-// Setting is one setting as it stands.
+// Setting is a setting with its current value.
 type Setting struct {
 	Name    string `json:"name"`
 	Value   string `json:"value"`
-	Default bool   `json:"default,omitempty"` // nothing was set
+	Default bool   `json:"default,omitempty"` // not set
 	Help    string `json:"help"`
 }
 
-// Settings lists what can be set and what is.
+// Settings lists the settings with their values.
 func (t *Team) Settings(ctx context.Context) ([]Setting, error) {
 	members, err := t.Ledger.Members(ctx, false)
 	if err != nil {
@@ -116,7 +116,7 @@ func (s setting) defaultOf(name string) string {
 	return s.Default
 }
 
-// Set changes one setting; an empty value takes it back.
+// Set changes one setting; an empty value resets it.
 func (t *Team) Set(ctx context.Context, c Caller, name, value string) error {
 	if err := t.may(ctx, c, OpSettings); err != nil {
 		return err
@@ -174,13 +174,13 @@ func findSetting(name string) (setting, error) {
 	return setting{}, team.Errorf(team.CodeNotFound, "no setting %q", name).WithReason(team.ReasonSettingNotFound).WithHint("teamctl settings")
 }
 
-// setting is what was set, or "".
+// setting returns the value of a setting, or "".
 func (t *Team) setting(ctx context.Context, name string) (v string, err error) {
 	_, err = t.Ledger.Setting(ctx, name, &v)
 	return v, err
 }
 
-// settingInt is a setting that is a number.
+// settingInt returns the value of a numeric setting.
 func (t *Team) settingInt(ctx context.Context, name string, otherwise int) (int, error) {
 	v, err := t.setting(ctx, name)
 	if err != nil || v == "" {
@@ -189,8 +189,7 @@ func (t *Team) settingInt(ctx context.Context, name string, otherwise int) (int,
 	return strconv.Atoi(v)
 }
 
-// deadline is when an approval that is asked for now expires, in Unix
-// milliseconds; 0: never.
+// deadline returns when a new approval request expires, in Unix milliseconds; 0: never.
 func (t *Team) deadline(ctx context.Context) (int64, error) {
 	v, err := t.setting(ctx, SetDeadline)
 	if err != nil || v == "" || v == "0" {

@@ -15,9 +15,8 @@ import (
 // joinedWait is how long a joined program may take to answer a shutdown request.
 const joinedWait = 10 * time.Second
 
-// stop stops members. A shutdown (in.Remove) reaches the programs that have joined too:
-// nobody supervises them, so they are asked by mail and waited for, while the supervisor
-// stops the others.
+// stop stops members. A shutdown (in.Remove) includes programs that have joined: they are not
+// supervised, so they are asked by mail, and awaited while the supervisor stops the others.
 func (t *Team) stop(ctx context.Context, c Caller, in team.StopRequest) ([]team.Stopped, error) {
 	names, err := t.addresses(in.Names)
 	if err != nil {
@@ -31,7 +30,7 @@ func (t *Team) stop(ctx context.Context, c Caller, in team.StopRequest) ([]team.
 	if err != nil {
 		return nil, err
 	}
-	if in.NoWait && len(joined) > 0 { // the supervisor keeps the deadline
+	if in.NoWait && len(joined) > 0 { // the supervisor enforces the deadline
 		if _, err := t.supervisor(ctx); err != nil {
 			return nil, err
 		}
@@ -53,8 +52,8 @@ func (t *Team) stop(ctx context.Context, c Caller, in team.StopRequest) ([]team.
 	return list, joinErrors(append([]error{err}, errs...))
 }
 
-// joinedOf are the joined programs that are to be shut down, and the request without them;
-// others reports whether the supervisor has members to stop.
+// joinedOf splits a request into the joined programs to shut down and the rest; others reports
+// whether the supervisor has members to stop.
 func (t *Team) joinedOf(ctx context.Context, in team.StopRequest) (joined []ledger.Member, _ team.StopRequest, others bool, err error) {
 	if !in.Remove {
 		return nil, in, true, nil
@@ -84,7 +83,7 @@ func (t *Team) joinedOf(ctx context.Context, in team.StopRequest) (joined []ledg
 	return joined, in, others || len(in.Names) > 0 || len(joined) == 0, nil
 }
 
-// askJoined asks all before it waits for any: the deadline is the same for all.
+// askJoined asks all programs before it waits for any: they share the deadline.
 func (t *Team) askJoined(ctx context.Context, c Caller, joined []ledger.Member, in team.StopRequest, out []team.Stopped, errs []error) {
 	if len(joined) == 0 {
 		return
@@ -138,7 +137,7 @@ func (t *Team) askJoined(ctx context.Context, c Caller, joined []ledger.Member, 
 	}
 }
 
-// requestJoined mails the request, unless nobody is to be asked.
+// requestJoined mails the request, unless members are stopped without asking.
 func (t *Team) requestJoined(ctx context.Context, c Caller, m ledger.Member, in team.StopRequest) (id string, err error) {
 	if in.Force {
 		return "", nil
@@ -149,7 +148,7 @@ func (t *Team) requestJoined(ctx context.Context, c Caller, m ledger.Member, in 
 	}
 	until := time.Now().Add(in.Wait)
 	if !in.NoWait {
-		until = until.Add(joinedWait) // who waits has the first word; it may be killed
+		until = until.Add(joinedWait) // the waiting command goes first; it may be killed
 	}
 	msg, err := services.JoinedRequest(from, m, in.Reason, until)
 	if err != nil {
@@ -159,8 +158,8 @@ func (t *Team) requestJoined(ctx context.Context, c Caller, m ledger.Member, in 
 	return msg.RequestID, err
 }
 
-// joinedAnswer is what has become of a joined program that was asked; "" for nothing yet.
-// One that has approved leaves, and with end one that has not answered too.
+// joinedAnswer returns the state of a joined program that was asked; "" if it has not answered. It
+// removes a program that has approved, and with end also one that has not answered.
 func (t *Team) joinedAnswer(ctx context.Context, c Caller, m ledger.Member, request string, end, force bool) (outcome, reason string, err error) {
 	now, err := t.Ledger.MemberBySession(ctx, m.SessionKey)
 	if err != nil {

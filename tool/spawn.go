@@ -16,11 +16,11 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// maxCount bounds one spawn request.
+// maxCount is the maximum of one spawn request.
 const maxCount = 200
 
-// Spawn starts in.Count members in parallel and returns when all are up. Where
-// some fail, the others stay: the slice says which, the error joins the reasons.
+// Spawn starts in.Count members in parallel and returns when all are up. If some fail, the others
+// stay: the slice says which, the error joins the reasons.
 func (t *Team) Spawn(ctx context.Context, c Caller, in SpawnIn) ([]Spawned, error) {
 	approval, err := t.maySpawn(ctx, c, in)
 	if err != nil {
@@ -36,7 +36,7 @@ func (t *Team) Spawn(ctx context.Context, c Caller, in SpawnIn) ([]Spawned, erro
 	return t.spawn(ctx, c, in)
 }
 
-// spawn is Spawn for a caller who may.
+// spawn is Spawn for an authorised caller.
 func (t *Team) spawn(ctx context.Context, c Caller, in SpawnIn) ([]Spawned, error) {
 	asked, err := t.spawnIn(ctx, c, in)
 	if err != nil {
@@ -46,7 +46,7 @@ func (t *Team) spawn(ctx context.Context, c Caller, in SpawnIn) ([]Spawned, erro
 	if err != nil {
 		return nil, err
 	}
-	if _, err := t.supervisor(ctx); err != nil { // once, not by n starters
+	if _, err := t.supervisor(ctx); err != nil { // once, instead of for each member
 		return nil, err
 	}
 	out := make([]Spawned, n)
@@ -69,7 +69,7 @@ func (t *Team) spawn(ctx context.Context, c Caller, in SpawnIn) ([]Spawned, erro
 	return out, joinErrors(errs)
 }
 
-// spawnIn checks what was asked, before anything is started.
+// spawnIn validates the input before anything is started.
 func (t *Team) spawnIn(ctx context.Context, c Caller, in SpawnIn) (team.SpawnRequest, error) {
 	var none team.SpawnRequest
 	name, err := team.AgentKey(in.Name)
@@ -113,7 +113,7 @@ func (t *Team) spawnIn(ctx context.Context, c Caller, in SpawnIn) (team.SpawnReq
 	if team.KindOf(in.Agent).Command && len(in.Command) == 0 {
 		return none, team.Errorf(team.CodeInvalid, "a member without an agent needs a command").WithHint("teamctl spawn " + in.Name + " -- make test")
 	}
-	if team.KindOf(in.Agent).InProcess && len(in.Command) > 0 { // of others their launch knows it: acp needs one, claude takes arguments
+	if team.KindOf(in.Agent).InProcess && len(in.Command) > 0 { // for others their launch decides: acp needs one, claude takes arguments
 		return none, team.Errorf(team.CodeInvalid, "agent %q takes no command", in.Agent).
 			WithHint("leave out --agent to run a command as a member")
 	}
@@ -168,8 +168,7 @@ func (t *Team) spawnIn(ctx context.Context, c Caller, in SpawnIn) (team.SpawnReq
 	return asked, asked.Check()
 }
 
-// place says where a member works: its own worktree of the repository at root
-// unless told otherwise.
+// place returns where a member works: its own worktree of the repository at root by default.
 func place(root string, further trees.Repositories, in SpawnIn) (cwd, tree string, err error) {
 	if cwd = root; in.Cwd != "" {
 		if cwd, err = filepath.Abs(in.Cwd); err != nil {
@@ -187,7 +186,7 @@ func place(root string, further trees.Repositories, in SpawnIn) (cwd, tree strin
 		if root == "" {
 			tree = "none"
 		}
-		if root == "" && len(further) > 0 && in.Cwd == "" { // a guess would be somebody's wrong repository
+		if root == "" && len(further) > 0 && in.Cwd == "" { // a guess might be the wrong repository
 			return "", "", team.Errorf(team.CodeInvalid, "which repository is %s to work on?", in.Name).
 				WithReason(team.ReasonRepositoryUnknown).WithHint("--repo " + strings.Join(further.Names(), ", --repo ") + ", or --worktree none")
 		}
@@ -215,7 +214,7 @@ func place(root string, further trees.Repositories, in SpawnIn) (cwd, tree strin
 	return cwd, tree, nil
 }
 
-// spawned is the answer of R29 and R113.
+// spawned converts a spawned member for the answer.
 func (t *Team) spawned(o supervisor.SpawnOut, in team.SpawnRequest) Spawned {
 	m := o.Member
 	return Spawned{
@@ -226,7 +225,7 @@ func (t *Team) spawned(o supervisor.SpawnOut, in team.SpawnRequest) Spawned {
 	}
 }
 
-// joinErrors joins errors; one alone stays itself, equal ones are told once.
+// joinErrors joins errors; a single one stays as it is, equal ones appear once.
 func joinErrors(errs []error) error {
 	var list []error
 	seen := map[string]bool{}
@@ -242,8 +241,8 @@ func joinErrors(errs []error) error {
 	return errors.Join(list...)
 }
 
-// Stop stops members: gracefully, or at once with in.Force. Only a person, a
-// leader or an operator may.
+// Stop stops members: gracefully, or at once with in.Force. Only a person, a leader or an operator
+// may.
 func (t *Team) Stop(ctx context.Context, c Caller, in team.StopRequest) ([]team.Stopped, error) {
 	if err := t.may(ctx, c, OpRule); err != nil {
 		return nil, err
@@ -256,7 +255,7 @@ func (t *Team) Restart(ctx context.Context, c Caller, names []string) ([]ledger.
 	return t.rule(ctx, c, names, Supervisor.RestartMembers)
 }
 
-// Recover brings back members that were lost with the machine or their terminal.
+// Recover recovers members that were lost with the machine or their terminal.
 func (t *Team) Recover(ctx context.Context, c Caller, names []string) ([]team.Recovered, error) {
 	if err := t.may(ctx, c, OpRule); err != nil {
 		return nil, err
@@ -268,7 +267,7 @@ func (t *Team) Recover(ctx context.Context, c Caller, names []string) ([]team.Re
 	return supervise(ctx, t, func(s Supervisor) ([]team.Recovered, error) { return s.RecoverMembers(ctx, names) })
 }
 
-// Pause freezes members where they are, or lets them go on.
+// Pause pauses members, or resumes them.
 func (t *Team) Pause(ctx context.Context, c Caller, names []string, on bool) ([]ledger.Member, error) {
 	return t.rule(ctx, c, names, func(s Supervisor, ctx context.Context, names []string) ([]ledger.Member, error) {
 		return s.PauseMembers(ctx, names, on)
@@ -303,7 +302,7 @@ func (t *Team) addresses(names []string) ([]string, error) {
 	return out, nil
 }
 
-// Capture reads a member's screen.
+// Capture returns a member's screen.
 func (t *Team) Capture(ctx context.Context, name string, scrollback int) (string, error) {
 	name, err := t.address(name)
 	if err != nil {
@@ -312,7 +311,7 @@ func (t *Team) Capture(ctx context.Context, name string, scrollback int) (string
 	return supervise(ctx, t, func(s Supervisor) (string, error) { return s.Capture(ctx, name, scrollback) })
 }
 
-// Hide takes a member's screen away or brings it back.
+// Hide hides a member's screen or shows it again.
 func (t *Team) Hide(ctx context.Context, name string, hidden bool) error {
 	name, err := t.address(name)
 	if err != nil {
@@ -322,7 +321,7 @@ func (t *Team) Hide(ctx context.Context, name string, hidden bool) error {
 	return err
 }
 
-// Pane says where a member's screen is.
+// Pane returns the location of a member's screen.
 func (t *Team) Pane(ctx context.Context, name string) (team.Pane, error) {
 	name, err := t.address(name)
 	if err != nil {
@@ -345,7 +344,7 @@ func (t *Team) Pane(ctx context.Context, name string) (team.Pane, error) {
 		}
 		return m.Pane, nil
 	}
-	_, err = t.Ledger.Member(ctx, name) // an unknown name gets its error
+	_, err = t.Ledger.Member(ctx, name) // returns the error for an unknown name
 	if err == nil {
 		err = team.Errorf(team.CodeConflict, "%s is not supervised", name)
 	}

@@ -8,13 +8,13 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// SpawnAll spawns the members of a whole team: all of them are on the roster before
-// the first is started. So nobody acts in a team that is not complete: no task is
-// done before its reviewer is known, and no mail is refused for want of its
-// recipient. Where some fail, the others stay; the slice says which, in order.
+// SpawnAll spawns the members of a whole team: all of them are on the roster before the first is
+// started. No member therefore acts in an incomplete team: no task is done before its reviewer is
+// known, and no mail is refused because its recipient is missing. If some fail, the others stay;
+// the slice says which, in order.
 func (t *Team) SpawnAll(ctx context.Context, c Caller, list []SpawnIn) ([]Spawned, error) {
 	var asked []team.SpawnRequest
-	var alone []bool // one of many has no name of its own to be renamed from
+	var alone []bool // one of several has no own name that could be replaced
 	for _, in := range list {
 		approval, err := t.maySpawn(ctx, c, in)
 		if err != nil {
@@ -69,7 +69,7 @@ func (t *Team) SpawnAll(ctx context.Context, c Caller, list []SpawnIn) ([]Spawne
 	return out, joinErrors(errs)
 }
 
-// many is how many members are asked for.
+// many returns the number of requested members.
 func many(in SpawnIn) (int, error) {
 	n := max(in.Count, 1)
 	if in.Count < 0 || n > maxCount {

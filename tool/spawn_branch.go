@@ -7,10 +7,10 @@ import (
 	"github.com/teamctl/teamctl/worktree"
 )
 
-// existingBranch checks a branch that a member is to work on, before anything is
-// started, and answers with the commit where it parted from the base of the team,
-// of which teamBase is the name ("" for HEAD). The branch may be checked out in the
-// worktree that the last member called name has left, which it takes again.
+// existingBranch validates the branch on which a member is to work, before anything is started,
+// and returns the commit where it diverged from the base of the team, named by teamBase ("" for
+// HEAD). The branch may be checked out in the worktree left by the last member called name, which
+// is reused.
 //
 // Errors: invalid, unknown_branch (not found), branch_checked_out (conflict).
 func (t *Team) existingBranch(ctx context.Context, root, teamBase, tree, name string, in SpawnIn) (base string, err error) {

@@ -12,10 +12,10 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// readers are the tools of specs that change nothing.
+// readers are the read-only tools, for specs.
 var readers = []string{"read", "ls", "glob", "grep", "skill", "todo", "memory_search", "Task*", "SendMessage", "Inbox*", "Team*", "Wait*", "Scratchpad*"}
 
-// born are the specs that every team has from its birth.
+// born are the specs of every new team.
 var born = []team.AgentSpec{
 	{ID: "default", Name: "default", Description: "an agent with all tools that its role and mode have"},
 	{
@@ -30,9 +30,8 @@ var born = []team.AgentSpec{
 	},
 }
 
-// bear gives the team the specs of its birth, if it has none: one that was made before
-// there were any, or was just made. They are ours and the person's own, which cannot take
-// the place of ours.
+// bear gives the team its initial specs if it has none: a team that is new, or older than specs.
+// They are the built-in ones and the user's own, which cannot replace built-in ones.
 func (t *Team) bear(ctx context.Context) error {
 	have, err := t.Ledger.Specs(ctx)
 	if err != nil || len(have) > 0 {
@@ -40,19 +39,19 @@ func (t *Team) bear(ctx context.Context) error {
 	}
 	list := slices.Clone(born)
 	if t.Env.OwnSpecs != nil {
-		own, _ := t.Env.OwnSpecs() // doctor tells of broken ones
+		own, _ := t.Env.OwnSpecs() // doctor reports broken ones
 		list = append(list, own...)
 	}
 	for i, s := range list {
 		err := t.Ledger.PutSpec(ctx, ledger.PutSpecIn{Spec: s, New: true})
 		if err != nil && (!team.IsCode(err, team.CodeConflict) || i < len(born) && s.ID != born[i].ID) {
-			return err // another process may bear them at the same time
+			return err // another process may do the same concurrently
 		}
 	}
 	return nil
 }
 
-// Specs are the team's agent specs by id.
+// Specs returns the team's agent specs by id.
 func (t *Team) Specs(ctx context.Context) ([]ledger.Spec, error) {
 	if t.Elsewhere == nil {
 		if err := t.bear(ctx); err != nil {
@@ -62,13 +61,13 @@ func (t *Team) Specs(ctx context.Context) ([]ledger.Spec, error) {
 	return t.Ledger.Specs(ctx)
 }
 
-// Spec is one agent spec of the team, by id or name.
+// Spec returns one agent spec of the team, by id or name.
 func (t *Team) Spec(ctx context.Context, agent string) (ledger.Spec, error) {
 	return t.spec(ctx, agent, true)
 }
 
-// CreateSpec makes an agent spec. One that allows what its maker does not have waits for
-// an approval. Errors: CodeInvalid bad_spec, CodeConflict agent_name_taken.
+// CreateSpec creates an agent spec. If it allows what its creator does not have, CreateSpec waits
+// for an approval. Errors: CodeInvalid bad_spec, CodeConflict agent_name_taken.
 func (t *Team) CreateSpec(ctx context.Context, c Caller, draft json.RawMessage) (ledger.Spec, error) {
 	if err := t.may(ctx, c, OpSpecs); err != nil {
 		return ledger.Spec{}, err
@@ -83,9 +82,9 @@ func (t *Team) CreateSpec(ctx context.Context, c Caller, draft json.RawMessage) 
 	return t.putSpec(ctx, c, "agent_create", spec, true)
 }
 
-// UpdateSpec changes an agent spec by a patch: its fields replace those of the spec, null
-// removes one, and what the patch does not name stays. A change that allows more than
-// its maker has waits for an approval.
+// UpdateSpec changes an agent spec by a patch: its fields replace those of the spec, null removes
+// one, and fields not in the patch stay. If the change allows more than the caller has, UpdateSpec
+// waits for an approval.
 func (t *Team) UpdateSpec(ctx context.Context, c Caller, agent string, patch json.RawMessage) (ledger.Spec, error) {
 	if err := t.may(ctx, c, OpSpecs); err != nil {
 		return ledger.Spec{}, err
@@ -112,8 +111,7 @@ func (t *Team) UpdateSpec(ctx context.Context, c Caller, agent string, patch jso
 	return t.putSpec(ctx, c, "agent_update", spec, false)
 }
 
-// PutSpec makes a spec or replaces the one that has its id, as a person wants it who
-// brings it in a file.
+// PutSpec creates a spec or replaces the one with its id, from a person's file.
 func (t *Team) PutSpec(ctx context.Context, c Caller, spec team.AgentSpec) (ledger.Spec, error) {
 	if err := t.may(ctx, c, OpSpecs); err != nil {
 		return ledger.Spec{}, err
@@ -170,7 +168,7 @@ func badSpec(format string, args ...any) error {
 	return team.Errorf(team.CodeInvalid, format, args...).WithReason(team.ReasonBadSpec)
 }
 
-// decodeSpec reads a spec; a field that specs do not have is an error.
+// decodeSpec parses a spec; an unknown field is an error.
 func decodeSpec(raw json.RawMessage) (s team.AgentSpec, err error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
@@ -187,7 +185,7 @@ func mergePatch(to, patch json.RawMessage) (json.RawMessage, error) {
 		return patch, nil
 	}
 	out := map[string]json.RawMessage{}
-	_ = json.Unmarshal(to, &out) // what is no object is replaced
+	_ = json.Unmarshal(to, &out) // a value that is not an object is replaced
 	if out == nil {
 		out = map[string]json.RawMessage{}
 	}
@@ -205,7 +203,7 @@ func mergePatch(to, patch json.RawMessage) (json.RawMessage, error) {
 	return json.Marshal(out)
 }
 
-// specID makes an id of a name.
+// specID derives an id from a name.
 func specID(name string) string {
 	id := strings.Map(func(r rune) rune {
 		switch {
@@ -220,8 +218,8 @@ func specID(name string) string {
 	return id[:min(len(id), 64)]
 }
 
-// checkSpawn refuses a model that cannot be asked, and a spec that the team does not
-// have, before anything is started.
+// checkSpawn refuses a model that cannot be used, and a spec that the team does not have, before
+// anything is started.
 func (t *Team) checkSpawn(ctx context.Context, in SpawnIn) error {
 	if !team.KindOf(in.Agent).Sessions {
 		return nil
@@ -243,7 +241,7 @@ func (t *Team) checkSpawn(ctx context.Context, in SpawnIn) error {
 	return err
 }
 
-// noteModel says in the answer of a spawn what its person should know of the model.
+// noteModel adds remarks on the model to the answer of a spawn.
 func (t *Team) noteModel(ctx context.Context, out []Spawned) {
 	if t.Env.CheckModel == nil {
 		return

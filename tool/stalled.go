@@ -9,15 +9,13 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// StalledAfter is how long a teammate that works may show nothing before it is said
-// to have stalled (U21).
+// StalledAfter is how long a working member may show no sign before it counts as stalled.
 const StalledAfter = 10 * time.Minute
 
-// Stalled is the last sign of a teammate that is said to work and has given none for
-// StalledAfter: it has neither put anything out nor begun anything else. It is zero
-// for all others: one that is idle, waits or is paused need not show anything, and of
-// one whose activity is unknown nothing is guessed. Nothing is done about it: who
-// wants it aborted says so (interrupt, restart, kill).
+// Stalled returns the time of the last sign of a working member that has given none for
+// StalledAfter: no output and no new activity. It is zero for all others: an idle, waiting or
+// paused member need not show anything, and an unknown activity is not guessed. Stalled members
+// are only reported: a person interrupts, restarts or kills them.
 func Stalled(l team.Layout, m ledger.Member, now time.Time) (since time.Time) {
 	if last := lastSign(l, m); !last.IsZero() && now.Sub(last) >= StalledAfter {
 		return last
@@ -25,8 +23,8 @@ func Stalled(l team.Layout, m ledger.Member, now time.Time) (since time.Time) {
 	return since
 }
 
-// StallDue is when to look again at who has stalled: nothing else tells of what does not
-// happen. It is 0 where none of the members can.
+// StallDue returns when to check again for stalled members, since no event reports what does not
+// happen; 0 if none can stall.
 func StallDue(l team.Layout, members []ledger.Member, now time.Time) (due time.Duration) {
 	for _, m := range members {
 		last := lastSign(l, m)
@@ -35,7 +33,7 @@ func StallDue(l team.Layout, members []ledger.Member, now time.Time) (due time.D
 		}
 		in := StalledAfter - now.Sub(last)
 		if in <= 0 {
-			in = time.Minute // it may show something again, which nobody is told of
+			in = time.Minute // it may show a sign again, without an event
 		}
 		if due == 0 || in < due {
 			due = in
@@ -44,15 +42,15 @@ func StallDue(l team.Layout, members []ledger.Member, now time.Time) (due time.D
 	return due
 }
 
-// lastSign is when a teammate that works has last shown anything; zero for one that
-// need not, or whom nobody sees.
+// lastSign returns when a working member last showed a sign; zero for one that need not, or that
+// is not observed.
 func lastSign(l team.Layout, m ledger.Member) (last time.Time) {
 	if m.Observed != team.Running || m.Activity != team.Working || m.Reason == state.PausedReason {
 		return last
 	}
 	fi, err := os.Stat(l.Bundle(m.Name).Log())
 	if err != nil {
-		return last // a program of somebody's own, whose output nobody sees
+		return last // a program of the user's own, whose output is not observed
 	}
 	last = time.UnixMilli(max(m.ActivityAt, m.StartedAt))
 	if fi.ModTime().After(last) {

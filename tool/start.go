@@ -12,9 +12,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Start starts members that are stopped or have failed, and brings back those that have
-// left the team, to the worktree and branch that they left. No names are all that are
-// stopped.
+// Start starts members that are stopped or have failed, and brings back those that have left the
+// team, to the worktree and branch that they left. No names means all stopped members.
 func (t *Team) Start(ctx context.Context, c Caller, names []string) ([]ledger.Member, error) {
 	if err := t.may(ctx, c, OpRule); err != nil {
 		return nil, err
@@ -54,8 +53,8 @@ func (t *Team) Start(ctx context.Context, c Caller, names []string) ([]ledger.Me
 	return append(out, back...), err
 }
 
-// stoppedNames are the members that are wanted stopped. None is an error, which names
-// those that have left.
+// stoppedNames returns the members whose desired state is stopped. If there are none, the error
+// names those that have left.
 func (t *Team) stoppedNames(ctx context.Context) (names []string, err error) {
 	all, err := t.Ledger.Members(ctx, false)
 	if err != nil {
@@ -86,7 +85,7 @@ func (t *Team) stoppedNames(ctx context.Context) (names []string, err error) {
 	return nil, none
 }
 
-// bringBack spawns members again that have left, as they were spawned.
+// bringBack spawns members that have left again, as they were spawned.
 func (t *Team) bringBack(ctx context.Context, c Caller, gone []ledger.Member) ([]ledger.Member, error) {
 	row, err := t.Ledger.Team(ctx)
 	if err != nil {
@@ -96,7 +95,7 @@ func (t *Team) bringBack(ctx context.Context, c Caller, gone []ledger.Member) ([
 	var wg sync.WaitGroup
 	for i, m := range gone {
 		in := team.SpawnRequest{Name: m.Name, Exact: true, Role: m.Role, Spec: m.Spec}
-		in.Spec.Approval, in.Spec.Nth, in.Spec.Fresh = 0, 0, false // an approval lets one member be spawned, once
+		in.Spec.Approval, in.Spec.Nth, in.Spec.Fresh = 0, 0, false // an approval permits one spawn of one member
 		in.Spec.SpawnedBy = cmp.Or(c.Session, row.LeadSession)
 		if !trees.OwnBranch(t.Layout.Key, m.Branch) {
 			in.Branch, in.Base = m.Branch, m.Base

@@ -9,13 +9,13 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// taken warns that a name was taken, and names those that there are (R116): whoever has
-// spawned one a second time by mistake sees it.
+// taken returns the warning that a name was in use, with the existing members: it helps after
+// spawning a member twice by mistake.
 func (t *Team) taken(ctx context.Context, asked string) string {
 	text := fmt.Sprintf("the name %q was taken", asked)
 	members, err := t.Ledger.Members(ctx, false)
 	if err != nil {
-		return text // the spawn itself went well
+		return text // the spawn itself succeeded
 	}
 	var names []string
 	for _, m := range members {
@@ -26,8 +26,8 @@ func (t *Team) taken(ctx context.Context, asked string) string {
 	return text + "; the members are " + strings.Join(names, ", ")
 }
 
-// warnTaken warns where none of those that were spawned by one name has got it. Of several
-// the further ones have a number because that was asked for.
+// warnTaken warns if none of the members spawned with one name got it. Of several, all but the
+// first have a number, as requested.
 func (t *Team) warnTaken(ctx context.Context, asked string, out []Spawned) {
 	up := func(s Spawned) bool { return s.Error == "" }
 	i := slices.IndexFunc(out, up)

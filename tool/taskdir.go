@@ -21,10 +21,10 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// A directory of tasks as other clients keep it: one <id>.json per task, the
-// highest id that was ever given out in .highwatermark, and .lock. Statuses there
-// are pending, in_progress and completed; what else we know of a task stands under
-// the key "teamctl" of its metadata, which other clients keep.
+// A directory of tasks in the format of other clients: one <id>.json per task, the highest
+// assigned id in .highwatermark, and .lock. Its statuses are pending, in_progress and completed;
+// teamctl's further fields of a task are under the key "teamctl" of its metadata, which other
+// clients preserve.
 
 // Names in a directory of tasks.
 const (
@@ -33,7 +33,7 @@ const (
 	oursKey       = "teamctl"
 )
 
-// taskFile is a task as it stands in its file, in the order of its keys.
+// taskFile is the content of a task's file, in the order of its keys.
 type taskFile struct {
 	ID          string                     `json:"id"`
 	Subject     string                     `json:"subject"`
@@ -46,7 +46,7 @@ type taskFile struct {
 	Metadata    map[string]json.RawMessage `json:"metadata,omitempty"`
 }
 
-// taskOurs is what the other format has no place for.
+// taskOurs has the fields that the other format lacks.
 type taskOurs struct {
 	Status      team.TaskStatus `json:"status,omitempty"`
 	Priority    int             `json:"priority,omitempty"`
@@ -61,8 +61,8 @@ type taskOurs struct {
 	Retries int `json:"retries,omitempty"`
 }
 
-// WriteTaskDir writes a board into a directory, which is made where it is missing.
-// Files of tasks that the board does not have are left alone.
+// WriteTaskDir writes a board to a directory, and creates the directory if it is missing. It
+// leaves files of tasks alone that are not on the board.
 func WriteTaskDir(ctx context.Context, dir string, d TaskDump) (err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return team.Errorf(team.CodeUnavailable, "make %s: %w", dir, err)
@@ -103,7 +103,7 @@ func marshalTask(t ledger.Task, blocks []string) ([]byte, error) {
 	switch t.Status {
 	case team.TaskClaimed:
 		f.Status, ours.Status = string(team.TaskInProgress), t.Status
-	case team.TaskFailed: // nobody may take it, and what waits for it goes on waiting
+	case team.TaskFailed: // it must not be claimed, and its dependents stay blocked
 		f.Status, ours.Status = string(team.TaskInProgress), t.Status
 	case team.TaskPending, team.TaskInProgress, team.TaskCompleted:
 	}
@@ -130,10 +130,10 @@ func marshalTask(t ledger.Task, blocks []string) ([]byte, error) {
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
 }
 
-// foreignTaskWait is how long we wait for the lock that another client has on a task.
+// foreignTaskWait bounds the wait for a task's lock held by another client.
 const foreignTaskWait = 15 * time.Second
 
-// writeTask replaces one file under the lock that other clients take for it.
+// writeTask replaces one file under its lock, which other clients use as well.
 func writeTask(ctx context.Context, path string, data []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, foreignTaskWait)
 	defer cancel()
@@ -152,8 +152,8 @@ func writeTask(ctx context.Context, path string, data []byte) error {
 	return nil
 }
 
-// ReadTaskDir reads a board from a directory. A file that is no task is an error:
-// an import is all or nothing. One that another program is writing just then is waited for.
+// ReadTaskDir reads a board from a directory. A file that is not a task is an error: an import is
+// all or nothing. It waits for a file that another program is writing.
 func ReadTaskDir(ctx context.Context, dir string) (TaskDump, error) {
 	d := TaskDump{Format: dumpFormat, Version: dumpVersion}
 	entries, err := os.ReadDir(dir)
@@ -190,8 +190,8 @@ func ReadTaskDir(ctx context.Context, dir string) (TaskDump, error) {
 	return d, nil
 }
 
-// readTask reads one file. What cannot be read at once may be half written: other clients
-// write in place, and hold its lock meanwhile.
+// readTask reads one file. A file that does not parse may be half written: other clients write in
+// place, and hold its lock meanwhile.
 func readTask(ctx context.Context, path, id string) (t ledger.Task, blocks []string, err error) {
 	fi, err := os.Lstat(path)
 	if err == nil && !fi.Mode().IsRegular() {
@@ -223,7 +223,7 @@ func readTask(ctx context.Context, path, id string) (t ledger.Task, blocks []str
 	case ctx.Err() != nil:
 		return t, nil, context.Cause(ctx)
 	}
-	return t, blocks, torn // where no lock can be had, what was read without
+	return t, blocks, torn // without a lock, what was read without it
 }
 
 func unmarshalTask(id string, data []byte) (t ledger.Task, blocks []string, err error) {
@@ -244,7 +244,7 @@ func unmarshalTask(id string, data []byte) (t ledger.Task, blocks []string, err 
 		delete(f.Metadata, oursKey)
 		t.Priority, t.Verify, t.Attempt, t.CreatedAt, t.ClaimedAt = ours.Priority, ours.Verify, ours.Attempt, ours.CreatedAt, ours.ClaimedAt
 		t.StartedAt, t.CompletedAt, t.Result, t.RetryPolicy, t.Retries = ours.StartedAt, ours.CompletedAt, ours.Result, ours.RetryPolicy, ours.Retries
-		if ours.Status != "" && t.Status == team.TaskInProgress { // nobody has moved it since
+		if ours.Status != "" && t.Status == team.TaskInProgress { // the status has not changed since
 			t.Status = ours.Status
 		}
 	}
@@ -258,7 +258,7 @@ func unmarshalTask(id string, data []byte) (t ledger.Task, blocks []string, err 
 	return t, f.Blocks, nil
 }
 
-// addBlocks brings in the edges that only the blocking side says.
+// addBlocks adds the edges that only the blocking task has.
 func addBlocks(tasks []ledger.Task, blocks map[string][]string) {
 	for i := range tasks {
 		t := &tasks[i]
@@ -285,7 +285,7 @@ func readHighWater(dir string) (int64, error) {
 	return n, nil
 }
 
-// WriteFile writes a whole file for a person, or leaves the old one as it was.
+// WriteFile writes a whole file for a person, or leaves the old one unchanged.
 func WriteFile(path string, data []byte) error {
 	if err := atomicfile.Write(path, data, 0o600, true); err != nil {
 		return team.Errorf(team.CodeUnavailable, "%w", err)

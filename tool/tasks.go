@@ -9,8 +9,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// TaskAdd creates a batch of tasks: all of them or none. A command to verify one by is a
-// person's or a leader's to give: it runs outside of the owner's permissions.
+// TaskAdd creates a batch of tasks: all or none. Only a person or a leader may set a verify
+// command, which runs outside the owner's permissions.
 func (t *Team) TaskAdd(ctx context.Context, c Caller, in TaskAddIn) ([]ledger.Task, error) {
 	if err := t.may(ctx, c, OpTaskAdd); err != nil {
 		return nil, err
@@ -29,7 +29,7 @@ func (t *Team) TaskAdd(ctx context.Context, c Caller, in TaskAddIn) ([]ledger.Ta
 	return t.Ledger.CreateTasks(ctx, in.Tasks, c.Name)
 }
 
-// mayWork refuses who cannot own tasks, and whoever is not a member.
+// mayWork refuses a caller that cannot own tasks, or is not a member.
 func (t *Team) mayWork(ctx context.Context, c Caller) (session string, err error) {
 	if err := t.may(ctx, c, OpTaskWork); err != nil {
 		return "", err
@@ -41,7 +41,7 @@ func (t *Team) mayWork(ctx context.Context, c Caller) (session string, err error
 	return m.SessionKey, err
 }
 
-// TaskClaim claims a task by id, or the next ready one; nil when none is ready.
+// TaskClaim claims a task by id, or the next ready one; nil if none is ready.
 func (t *Team) TaskClaim(ctx context.Context, c Caller, id string) (*ledger.Task, error) {
 	session, err := t.mayWork(ctx, c)
 	if err != nil {
@@ -50,8 +50,8 @@ func (t *Team) TaskClaim(ctx context.Context, c Caller, id string) (*ledger.Task
 	return t.as(c).Claim(ctx, ledger.ClaimIn{Owner: session, ID: id, Lease: ledger.Lease})
 }
 
-// change runs one of the owner's writes and returns the task as it is then. An
-// attempt of 0 is the current one.
+// change runs one of the owner's writes and returns the task after it. Attempt 0 means the current
+// one.
 func (t *Team) change(ctx context.Context, c Caller, id string, attempt int, f func(*ledger.Ledger, ledger.TaskRef) error) (ledger.Task, error) {
 	session, err := t.mayWork(ctx, c)
 	if err != nil {
@@ -62,7 +62,7 @@ func (t *Team) change(ctx context.Context, c Caller, id string, attempt int, f f
 		return ledger.Task{}, err
 	}
 	if c.Person && task.Owner != "" {
-		session = task.Owner // a person may settle anybody's task
+		session = task.Owner // a person may end anyone's task
 	}
 	if attempt == 0 {
 		attempt = task.Attempt
@@ -73,19 +73,19 @@ func (t *Team) change(ctx context.Context, c Caller, id string, attempt int, f f
 	return t.Ledger.Task(ctx, id)
 }
 
-// TaskStart marks a claimed task as being worked on.
+// TaskStart marks a claimed task as in progress.
 func (t *Team) TaskStart(ctx context.Context, c Caller, id string, attempt int) (ledger.Task, error) {
 	return t.change(ctx, c, id, attempt, func(l *ledger.Ledger, r ledger.TaskRef) error { return l.Start(ctx, r) })
 }
 
-// TaskComplete completes a task of the caller's; its dependents are unblocked in
-// the same transaction, and the lead is told. One that is to be verified waits for that
-// first, whoever says that it is done, and then, while a reviewer is on the team, for a
-// review: the task has Verification or Review set then, and is in_progress.
+// TaskComplete completes a task of the caller; its dependents are unblocked in the same
+// transaction, and the lead is notified. A task with a verify command is verified first, whoever
+// completes it, and while the team has a reviewer it is then reviewed: such a task has
+// Verification or Review set, and stays in_progress.
 func (t *Team) TaskComplete(ctx context.Context, c Caller, id string, attempt int, res ledger.Result) (ledger.Task, error) {
 	task, err := t.change(ctx, c, id, attempt, func(l *ledger.Ledger, r ledger.TaskRef) error {
 		complete := l.Complete
-		if c.Person { // who would review it is the one who says so
+		if c.Person { // the person who would review it completes it
 			complete = l.CompleteReviewed
 		}
 		if err := t.MayComplete(ctx, r, res); err != nil {
@@ -101,17 +101,16 @@ func (t *Team) TaskComplete(ctx context.Context, c Caller, id string, attempt in
 	return task, err
 }
 
-// Verifying sees to it that somebody verifies a task that waits for that: a supervisor is
-// brought up. What fails here is told to nobody, for the task is safe: the next one
-// finds it.
+// Verifying starts a supervisor if tasks wait for their verification. It reports no failure, since
+// the task is safe: the next supervisor finds it.
 func (t *Team) Verifying(ctx context.Context, tasks ...ledger.Task) {
 	if t.Env.Dial != nil && slices.ContainsFunc(tasks, func(task ledger.Task) bool { return task.Verification != 0 }) {
 		_, _ = t.Env.Dial(ctx, t.Layout, true)
 	}
 }
 
-// verifyOn brings up a supervisor where tasks wait to be verified, and the one before was
-// killed amid it.
+// verifyOn starts a supervisor if tasks wait for their verification because the previous
+// supervisor was killed.
 func (t *Team) verifyOn(ctx context.Context) error {
 	todo, err := t.Ledger.Unverified(ctx)
 	if err == nil && len(todo) > 0 && t.Env.Dial != nil {
@@ -120,7 +119,7 @@ func (t *Team) verifyOn(ctx context.Context) error {
 	return err
 }
 
-// mayVerify refuses who may not give commands that tasks are verified by.
+// mayVerify refuses callers that may not set verify commands.
 func (t *Team) mayVerify(ctx context.Context, c Caller) error {
 	err := t.may(ctx, c, OpTaskVerify)
 	var e *team.Error
@@ -130,17 +129,17 @@ func (t *Team) mayVerify(ctx context.Context, c Caller) error {
 	return err
 }
 
-// TaskFail fails a task of the caller's.
+// TaskFail fails a task of the caller.
 func (t *Team) TaskFail(ctx context.Context, c Caller, id string, attempt int, res ledger.Result) (ledger.Task, error) {
 	return t.change(ctx, c, id, attempt, func(l *ledger.Ledger, r ledger.TaskRef) error { return l.Fail(ctx, r, res) })
 }
 
-// TaskRelease gives a task of the caller's back.
+// TaskRelease releases a task of the caller.
 func (t *Team) TaskRelease(ctx context.Context, c Caller, id string, attempt int) (ledger.Task, error) {
 	return t.change(ctx, c, id, attempt, func(l *ledger.Ledger, r ledger.TaskRef) error { return l.Release(ctx, r) })
 }
 
-// TaskCancel ends a task that is not done, whoever works on it.
+// TaskCancel cancels a task that is not done, whoever works on it.
 func (t *Team) TaskCancel(ctx context.Context, c Caller, id, reason string) (ledger.Task, error) {
 	if err := t.may(ctx, c, OpTaskManage); err != nil {
 		return ledger.Task{}, err

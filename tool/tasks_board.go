@@ -11,7 +11,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// TaskUpdateIn changes the fields of a task that are set.
+// TaskUpdateIn has the fields of a task to change.
 type TaskUpdateIn struct {
 	TaskID          string           `json:"task_id"`
 	Subject         *string          `json:"subject,omitempty"`
@@ -20,16 +20,16 @@ type TaskUpdateIn struct {
 	Priority        *int             `json:"priority,omitempty"`
 	Verify          *string          `json:"verify,omitempty"`
 	Metadata        json.RawMessage  `json:"metadata,omitempty"` // keys replace those of the task; null deletes one
-	Owner           *string          `json:"owner,omitempty"`    // member to give it to; "" is whoever is ready
+	Owner           *string          `json:"owner,omitempty"`    // new owner; "" means any ready member
 	AddDependsOn    []string         `json:"addDependsOn,omitempty"`
 	RemoveDependsOn []string         `json:"removeDependsOn,omitempty"`
 	Status          *team.TaskStatus `json:"status,omitempty"` // in_progress, completed, failed, or pending to give it back
 }
 
-// TaskUpdate changes a task. Its owner may change what it says and how it stands;
-// who owns it, what it waits for, how it is verified and its delegationPolicy is the lead's to say. Each part is a
-// transaction of its own, in the order fields, dependencies, owner, status; the
-// first that is refused ends it. A new owner is told by a task_assignment.
+// TaskUpdate changes a task. Its owner may change its content and status; only the lead may change
+// its owner, dependencies, verify command and delegationPolicy. Each part is a transaction of its
+// own, in the order fields, dependencies, owner, status; the first refusal ends the update. A new
+// owner is notified by a task_assignment.
 func (t *Team) TaskUpdate(ctx context.Context, c Caller, in TaskUpdateIn) (ledger.Task, error) {
 	task, err := t.Ledger.Task(ctx, in.TaskID)
 	if err != nil {
@@ -71,7 +71,7 @@ func (t *Team) TaskUpdate(ctx context.Context, c Caller, in TaskUpdateIn) (ledge
 			return task, err
 		}
 	}
-	t.Verifying(ctx, task) // maybe by another command than before
+	t.Verifying(ctx, task) // its command may have changed
 	if in.Status != nil && *in.Status != task.Status {
 		return t.setStatus(ctx, c, task, *in.Status)
 	}
@@ -79,7 +79,7 @@ func (t *Team) TaskUpdate(ctx context.Context, c Caller, in TaskUpdateIn) (ledge
 	return task, nil
 }
 
-// setStatus moves a task by the operation that leads to the status.
+// setStatus moves a task to a status by the corresponding operation.
 func (t *Team) setStatus(ctx context.Context, c Caller, task ledger.Task, to team.TaskStatus) (ledger.Task, error) {
 	switch to {
 	case team.TaskInProgress, team.TaskClaimed:
@@ -106,8 +106,8 @@ func (t *Team) setStatus(ctx context.Context, c Caller, task ledger.Task, to tea
 	}
 }
 
-// TaskAssign gives a task that is not done to a member, or with an empty name to
-// whoever is ready. Who works on it loses it. The member is told.
+// TaskAssign assigns a task that is not done to a member, or with an empty name to any ready
+// member. Its current owner loses it. The member is notified.
 func (t *Team) TaskAssign(ctx context.Context, c Caller, id, member string) (ledger.Task, error) {
 	if err := t.may(ctx, c, OpTaskManage); err != nil {
 		return ledger.Task{}, err
@@ -156,7 +156,7 @@ func (t *Team) assign(ctx context.Context, c Caller, task ledger.Task, member st
 	return task, err
 }
 
-// TaskClaimIdle is TaskClaim by who holds no other task; else CodeConflict agent_busy.
+// TaskClaimIdle is TaskClaim for a caller without another task; otherwise CodeConflict agent_busy.
 func (t *Team) TaskClaimIdle(ctx context.Context, c Caller, id string) (*ledger.Task, error) {
 	session, err := t.mayWork(ctx, c)
 	if err != nil {
@@ -165,7 +165,7 @@ func (t *Team) TaskClaimIdle(ctx context.Context, c Caller, id string) (*ledger.
 	return t.as(c).Claim(ctx, ledger.ClaimIn{Owner: session, ID: id, OneOnly: true})
 }
 
-// TaskDelete deletes a task that nobody works on; others no longer wait for it.
+// TaskDelete deletes a task that is not in progress; its dependents are unblocked from it.
 func (t *Team) TaskDelete(ctx context.Context, c Caller, id string) (ready []string, err error) {
 	if err := t.may(ctx, c, OpTaskManage); err != nil {
 		return nil, err
@@ -173,8 +173,8 @@ func (t *Team) TaskDelete(ctx context.Context, c Caller, id string) (ready []str
 	return t.as(c).DeleteTask(ctx, id)
 }
 
-// TaskAuto switches whether members take the next ready task by themselves: one,
-// or with an empty name all.
+// TaskAuto sets whether members claim the next ready task by themselves: one member, or with an
+// empty name all.
 func (t *Team) TaskAuto(ctx context.Context, c Caller, member string, on bool) error {
 	if err := t.may(ctx, c, OpTaskManage); err != nil {
 		return err
@@ -189,17 +189,17 @@ func (t *Team) TaskAuto(ctx context.Context, c Caller, member string, on bool) e
 	return t.as(c).SetAutoClaim(ctx, member, on)
 }
 
-// TaskExport is the whole board, for TaskImport.
+// TaskExport returns the whole board, for TaskImport.
 func (t *Team) TaskExport(ctx context.Context) (TaskDump, error) {
 	tasks, err := t.Ledger.Tasks(ctx, ledger.TaskFilter{})
 	if err != nil {
 		return TaskDump{}, err
 	}
-	high, err := t.Ledger.HighWater(ctx) // read last: no task is above it
+	high, err := t.Ledger.HighWater(ctx) // read last, so that no task is above it
 	return TaskDump{Format: dumpFormat, Version: dumpVersion, Team: t.Layout.Key, ExportedAt: nowMS(), HighWater: high, Tasks: tasks}, err
 }
 
-// TaskImport takes over a board, all of it or nothing.
+// TaskImport imports a board, all or nothing.
 func (t *Team) TaskImport(ctx context.Context, c Caller, d TaskDump, renumber bool) (ledger.Imported, error) {
 	if err := t.may(ctx, c, OpTaskManage); err != nil {
 		return ledger.Imported{}, err
@@ -220,7 +220,7 @@ const (
 	dumpVersion = 1
 )
 
-// TaskDump is a board as it is exported.
+// TaskDump is an exported board.
 type TaskDump struct {
 	Format     string        `json:"format"`
 	Version    int           `json:"version"`
@@ -246,8 +246,8 @@ func (t *Team) RunClose(ctx context.Context, c Caller, id int64) (ledger.RunsClo
 	return t.as(c).CloseRun(ctx, id)
 }
 
-// History is what happened to a task, oldest first, also to one that was deleted.
-// A task whose events were pruned has none.
+// History returns the events of a task, oldest first, also of a deleted one. A task whose events
+// were pruned has none.
 func (t *Team) History(ctx context.Context, id string) ([]ledger.Event, error) {
 	events, err := t.Ledger.Events(ctx, 0, 0, ledger.EventFilter{ID: id, What: team.TaskEvents})
 	if err != nil || len(events) > 0 {

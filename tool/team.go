@@ -26,16 +26,16 @@ type Team struct {
 	Env    *Env
 	Layout team.Layout
 	Ledger *ledger.Ledger
-	// Watch tells of changes to the team's files.
+	// Watch reports changes to the team's files.
 	Watch *dirwatch.Hub
-	// Elsewhere is why the team can only be read: its directory is a copy, or was moved.
+	// Elsewhere is why the team is read-only: its directory is a copy, or was moved.
 	Elsewhere error
 	db        *ledger.DB
 	via       mail.Settler // the supervisor, for messages; may be nil
 }
 
-// resolveRepo checks the repository before anything is created; base is recorded
-// as a commit where one was named.
+// resolveRepo validates the repository before anything is created; base is recorded as a commit if
+// it was given.
 func resolveRepo(ctx context.Context, path, base string) (root, commit string, err error) {
 	if path == "" {
 		if base != "" {
@@ -61,7 +61,7 @@ func unwritable(path string, err error) error {
 		WithReason(team.ReasonHomeUnwritable).WithHint("set " + team.EnvHome + " to a directory that you can write to")
 }
 
-// firstCoded keeps the code of a joined error whose clean-up went well.
+// firstCoded returns the first coded error of a joined one if the clean-up succeeded.
 func firstCoded(err error) error {
 	var e *team.Error
 	if errors.As(err, &e) && err.Error() == e.Error() {
@@ -93,7 +93,7 @@ func (e *Env) rebuildRegistry() error {
 	return nil
 }
 
-// Keys are the teams that have a directory with a ledger, sorted.
+// Keys returns the teams whose directory has a ledger, sorted.
 func (e *Env) Keys() ([]string, error) {
 	entries, err := os.ReadDir(e.Home.TeamsDir())
 	if errors.Is(err, os.ErrNotExist) {
@@ -114,9 +114,8 @@ func (e *Env) Keys() ([]string, error) {
 	return keys, nil
 }
 
-// Resolve finds the team that a command means: the one named, else $TEAMCTL_TEAM,
-// else the only one there is, else the one that the directory Dir belongs to, else the
-// one called team.DefaultTeam.
+// Resolve determines the team of a command: the named one, else $TEAMCTL_TEAM, else the only one,
+// else the one to which the directory Dir belongs, else team.DefaultTeam.
 func (e *Env) Resolve(ctx context.Context, name string) (string, error) {
 	if name == "" {
 		name = os.Getenv(team.EnvTeam)
@@ -213,8 +212,8 @@ func (e *Env) Open(ctx context.Context, key string) (*Team, error) {
 	return t, nil
 }
 
-// At is the layout of a team under the path that its ledger has for it. Whichever way
-// its directory is reached, the sockets are the same.
+// At returns the layout of a team with the path in its ledger, so that the sockets are the same
+// for all paths to its directory.
 func At(place ledger.Place, l team.Layout) team.Layout {
 	if place.Path == "" || place.Path == l.Dir {
 		return l
@@ -222,12 +221,11 @@ func At(place ledger.Place, l team.Layout) team.Layout {
 	return team.LayoutAt(place.Path)
 }
 
-// Canonical is At for a team whose ledger can be read; any other stays under the path
-// that it was named by.
+// Canonical is At for a team whose ledger can be read; other teams keep the given path.
 func Canonical(ctx context.Context, l team.Layout) team.Layout {
 	db, err := ledger.Open(ctx, l.Ledger(), ledger.Options{LockPath: l.LedgerLock()})
 	if err != nil {
-		return l // whoever opens it next says why
+		return l // the next one to open it reports the reason
 	}
 	place, err := ledger.New(db, nil).Place(ctx)
 	_ = db.Close() // it was only read
@@ -237,13 +235,13 @@ func Canonical(ctx context.Context, l team.Layout) team.Layout {
 	return At(place, l)
 }
 
-// Close releases the ledger.
+// Close closes the ledger.
 func (t *Team) Close() error { return t.db.Close() }
 
-// as is the ledger with the caller as the actor of its events.
+// as returns the ledger with the caller as the actor of its events.
 func (t *Team) as(c Caller) *ledger.Ledger { return t.Ledger.As(c.Name) }
 
-// supervisor dials the team's supervisor and starts it where there is none.
+// supervisor dials the team's supervisor, and starts one if none is running.
 func (t *Team) supervisor(ctx context.Context) (Supervisor, error) {
 	if t.Elsewhere != nil {
 		return nil, t.Elsewhere
@@ -254,7 +252,7 @@ func (t *Team) supervisor(ctx context.Context) (Supervisor, error) {
 	return t.Env.Dial(ctx, t.Layout, true)
 }
 
-// RunningSupervisor is the team's supervisor if one is up; none is CodeUnavailable.
+// RunningSupervisor returns the team's supervisor; CodeUnavailable if none is running.
 func (t *Team) RunningSupervisor(ctx context.Context) (Supervisor, error) {
 	if t.Env.Dial != nil && t.Elsewhere == nil {
 		s, err := t.Env.Dial(ctx, t.Layout, false)
@@ -266,8 +264,8 @@ func (t *Team) RunningSupervisor(ctx context.Context) (Supervisor, error) {
 		WithReason(team.ReasonSupervisorDown).WithHint("teamctl ps starts one where a member should run")
 }
 
-// supervise runs f with the team's supervisor. One that left between the dial
-// and the request (idle) is started again: it says so before it does anything.
+// supervise runs f with the team's supervisor. If the supervisor exited between the dial and the
+// request because it was idle, another one is started: it reports that before it does anything.
 func supervise[T any](ctx context.Context, t *Team, f func(Supervisor) (T, error)) (T, error) {
 	for try := 0; ; try++ {
 		s, err := t.supervisor(ctx)
@@ -282,7 +280,7 @@ func supervise[T any](ctx context.Context, t *Team, f func(Supervisor) (T, error
 	}
 }
 
-// refused reports an error that says the request was not begun.
+// refused reports whether an error says that the request was not begun.
 func refused(err error) bool {
 	return team.ReasonOf(err) == supervisor.ErrStopped.Reason && !errors.Is(err, ledger.ErrWriterGone)
 }
@@ -339,8 +337,8 @@ func (e *Env) info(ctx context.Context, key string) TeamInfo {
 	return info
 }
 
-// supervisorPID is the pid of the team's supervisor while its lock is held, else 0.
-// adopted: it has looked at every member that an earlier one left.
+// supervisorPID returns the pid of the team's supervisor while its lock is held, else 0. adopted
+// reports whether it has checked every member that an earlier one left.
 func (t *Team) supervisorPID() (pid int, adopted bool) {
 	b, err := regular.ReadFile(t.Layout.SupervisorPID())
 	if err != nil {
@@ -359,19 +357,17 @@ func (t *Team) supervisorPID() (pid int, adopted bool) {
 	return pid, adopted
 }
 
-// Lives reports whether the process of a supervisor's pid lives, and has not been
-// killed. Its lock and its socket alone do not say so: it has both until the kernel has
-// taken it away, and a child that it was just starting has until it has executed its
-// program.
+// Lives reports whether the process with a supervisor's pid is alive and was not killed. Its lock
+// and socket are no evidence: it has both until the kernel has removed it, and a child that it was
+// starting holds them until its exec.
 func Lives(pid int) bool {
 	_, err := proc.Identify(pid)
 	return err == nil && !proc.Dying(pid)
 }
 
-// Members is the roster, the lead first, and the supervisor's pid or 0. What the
-// ledger says of processes is as true as its supervisor: while none is up and
-// members are wanted running, it is started, and one that has not adopted them yet
-// (a teammate may have started it this moment) is waited for.
+// Members returns the roster, lead first, and the supervisor's pid or 0. The ledger's state of
+// processes needs a supervisor: if none is running although members should be, one is started, and
+// one that has not adopted them yet (another member may have just started it) is awaited.
 func (t *Team) Members(ctx context.Context) ([]ledger.Member, int, error) {
 	pid, adopted := t.supervisorPID()
 	members, err := t.Ledger.Members(ctx, false)
@@ -405,7 +401,7 @@ func (t *Team) Members(ctx context.Context) ([]ledger.Member, int, error) {
 	return members, pid, nil
 }
 
-// owed reports that something is to be done that only a supervisor does.
+// owed reports whether work is pending that only a supervisor does.
 func (t *Team) owed(ctx context.Context) (bool, error) {
 	open, err := t.Ledger.Intents(ctx)
 	if err != nil || len(open) > 0 {
@@ -427,7 +423,7 @@ func (t *Team) Member(ctx context.Context, nameOrID string) (ledger.Member, erro
 	return t.Ledger.Member(ctx, name)
 }
 
-// address strips @team from an agent id and refuses another team's.
+// address strips @team from an agent id and refuses that of another team.
 func (t *Team) address(nameOrID string) (string, error) {
 	if nameOrID == "" {
 		return "", team.Errorf(team.CodeInvalid, "recipient must not be empty")
@@ -440,13 +436,12 @@ func (t *Team) address(nameOrID string) (string, error) {
 		return nameOrID, nil
 	}
 	if key, err := team.AgentKey(name); err == nil {
-		return key, nil // as spawn did with the name when it was typed there
+		return key, nil // spawn treats a typed name in the same way
 	}
 	return name, nil
 }
 
-// Follow calls each with every event after seq, then with new ones as they come,
-// until ctx ends or each fails.
+// Follow calls each with every event after seq, then with new ones, until ctx ends or each fails.
 func (t *Team) Follow(ctx context.Context, after int64, each func(ledger.Event) error) (err error) {
 	ctx, leave := t.Attended(ctx)
 	defer leave(&err)
@@ -479,5 +474,5 @@ func (t *Team) Follow(ctx context.Context, after int64, each func(ledger.Event) 
 	}
 }
 
-// nowMS is the time in Unix milliseconds.
+// nowMS returns the time in Unix milliseconds.
 func nowMS() int64 { return time.Now().UnixMilli() }

@@ -9,10 +9,9 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// notReading are the recipients that nothing shows to read mail: a command, or a program
-// that has joined, that has neither read its mailbox nor used the team in any other way.
-// Such a message lies in the mailbox until the program looks. What cannot be found out is
-// not said.
+// notReading returns the recipients without any sign of reading mail: a command, or a program that
+// has joined, that has neither read its mailbox nor used the team otherwise. The message stays in
+// the mailbox until the program reads it. Recipients that cannot be checked are omitted.
 func (t *Team) notReading(ctx context.Context, ds []ledger.Delivery) []string {
 	var out []string
 	for _, d := range ds {
@@ -27,7 +26,8 @@ func (t *Team) notReading(ctx context.Context, ds []ledger.Delivery) []string {
 	return out
 }
 
-// SaysNotReading is what a sender is told of recipients that read no mail; "" for none.
+// SaysNotReading returns the warning to a sender about recipients that do not read mail; "" for
+// none.
 func SaysNotReading(names []string) string {
 	switch len(names) {
 	case 0:

@@ -14,7 +14,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Usage is what the team has used of models, and what bounds it.
+// Usage is the team's usage of models, with its budgets and limits.
 type Usage struct {
 	Members []MemberUsage  `json:"members"`
 	Team    MemberUsage    `json:"team"`
@@ -22,22 +22,22 @@ type Usage struct {
 	OnLimit string         `json:"on_limit"` // wait, resume
 }
 
-// MemberUsage is that of one member; all are running totals over its conversations.
+// MemberUsage is the usage of one member; all values are running totals over its conversations.
 type MemberUsage struct {
 	Name         string      `json:"name,omitempty"`
 	Agent        string      `json:"agent,omitempty"`
-	Counted      bool        `json:"counted"` // false: its CLI has told nothing, so zero is not known
+	Counted      bool        `json:"counted"` // false: its CLI has reported nothing, so zero means unknown
 	InputTokens  int64       `json:"input_tokens"`
 	CachedTokens int64       `json:"cached_tokens"`
 	OutputTokens int64       `json:"output_tokens"`
 	CostUSD      float64     `json:"cost_usd"`
-	CostKnown    bool        `json:"cost_known,omitempty"` // cost_usd is all of it, even where it is zero
+	CostKnown    bool        `json:"cost_known,omitempty"` // cost_usd is complete, even if it is zero
 	Budget       team.Budget `json:"budget,omitzero"`
 	Share        float64     `json:"share,omitempty"` // of the budget, 1 for all
 	Held         string      `json:"held,omitempty"`  // why it gets no prompts now
 }
 
-// LimitedAgent is a provider that takes no more for now.
+// LimitedAgent is a provider at a usage limit.
 type LimitedAgent struct {
 	Agent string `json:"agent"`
 	team.ProviderLimit
@@ -50,7 +50,7 @@ func usageOf(u team.Usage, b team.Budget) MemberUsage {
 	}
 }
 
-// Usage reads it.
+// Usage returns the team's usage.
 func (t *Team) Usage(ctx context.Context) (Usage, error) {
 	out := Usage{Members: []MemberUsage{}, Limited: []LimitedAgent{}, OnLimit: "wait"}
 	q, err := quota.Read(ctx, t.Ledger)
@@ -89,8 +89,7 @@ func (t *Team) Usage(ctx context.Context) (Usage, error) {
 	return out, nil
 }
 
-// SetBudgets replaces all budgets, and what happens at the end of a limit: a team
-// file's.
+// SetBudgets replaces all budgets and the action at the end of a limit, as set in a team file.
 func (t *Team) SetBudgets(ctx context.Context, c Caller, b team.Budgets) error {
 	if err := t.may(ctx, c, OpSettings); err != nil {
 		return err
@@ -98,7 +97,7 @@ func (t *Team) SetBudgets(ctx context.Context, c Caller, b team.Budgets) error {
 	return t.setBudgets(ctx, c, b, "")
 }
 
-// SetBudget gives a member, or the team ("") a budget; none takes it away.
+// SetBudget sets the budget of a member, or of the team (""); an empty budget removes it.
 func (t *Team) SetBudget(ctx context.Context, c Caller, name string, b team.Budget) error {
 	if err := t.may(ctx, c, OpSettings); err != nil {
 		return err
@@ -129,7 +128,7 @@ func (t *Team) setBudgets(ctx context.Context, c Caller, b team.Budgets, name st
 	if err := t.as(c).Set(ctx, quota.SettingBudgets, b); err != nil {
 		return err
 	}
-	// The supervisor looks again at what it holds.
+	// The supervisor reconsiders held work.
 	if _, err := t.as(c).Event(ctx, ledger.Event{What: team.EventUsageBudgetChanged, ID: name}); err != nil {
 		return err
 	}
@@ -137,8 +136,8 @@ func (t *Team) setBudgets(ctx context.Context, c Caller, b team.Budgets, name st
 	return nil
 }
 
-// ResumeUsage ends the limit of a provider, before its time where it has one, and
-// has its members go on.
+// ResumeUsage ends the limit of a provider, also before its time, and makes the held members
+// continue.
 func (t *Team) ResumeUsage(ctx context.Context, c Caller, agent string) error {
 	if err := t.may(ctx, c, OpSettings); err != nil {
 		return err
@@ -161,8 +160,8 @@ func (t *Team) ResumeUsage(ctx context.Context, c Caller, agent string) error {
 	return err
 }
 
-// limitKey is the key of the usage limit that holds a member: where its kind has several
-// providers, that which its newest turn has asked.
+// limitKey returns the key of the usage limit that applies to a member: if its kind has several
+// providers, that of its newest turn.
 func (t *Team) limitKey(ctx context.Context, m ledger.Member) (string, error) {
 	if !team.KindOf(m.Spec.Agent).Sessions {
 		return m.Spec.Agent, nil
@@ -174,6 +173,6 @@ func (t *Team) limitKey(ctx context.Context, m ledger.Member) (string, error) {
 	var with struct {
 		Provider string `json:"provider"`
 	}
-	_ = json.Unmarshal(turn.Effective, &with) // nothing yet: it has not begun
+	_ = json.Unmarshal(turn.Effective, &with) // empty: it has not begun
 	return team.LimitKey(m.Spec.Agent, with.Provider), nil
 }

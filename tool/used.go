@@ -8,13 +8,12 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// usedLimit bounds a renewal: the caller wanted something else.
+// usedLimit bounds a renewal, which is not the caller's purpose.
 const usedLimit = 2 * time.Second
 
-// Used renews what the caller holds, for it has just used a task of its own. The
-// supervisor does so for members whose process it sees; the lead and programs that
-// joined by themselves have nobody else. Failing is not told: whoever has lost a task
-// by it is told when it writes to it.
+// Used renews the caller's leases, since it has just used one of its tasks. The supervisor does
+// that for members whose process it observes; the lead and joined programs have only this.
+// Failures are not reported: a caller that has lost a task is notified when it writes to it.
 func (t *Team) Used(ctx context.Context, c Caller, task ledger.Task) {
 	mine := task.Owner != "" && (task.Owner == c.Session || c.Session == "" && task.OwnerName == c.Name)
 	held := task.Status == team.TaskClaimed || task.Status == team.TaskInProgress

@@ -9,9 +9,9 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Wait returns when every task (or every one named) has ended: completed, failed,
-// or pending behind a failed one. The error says which did not complete. It wakes
-// by event. Where no member can take what is pending, it fails and says why.
+// Wait returns when all tasks (or all named ones) have ended: completed, failed, or pending behind
+// a failed one. The error names those that did not complete. If no member can take pending tasks,
+// it fails with the reason.
 func (t *Team) Wait(ctx context.Context, in WaitIn) (_ Progress, err error) {
 	ctx, leave := t.Attended(ctx)
 	defer leave(&err)
@@ -67,20 +67,20 @@ func (t *Team) Wait(ctx context.Context, in WaitIn) (_ Progress, err error) {
 	}
 }
 
-// waiting looks at what is waited for without reading a long board at every change.
+// waiting checks awaited tasks without reading a long board at every change.
 type waiting struct {
 	*Team
 	in    WaitIn
-	begun bool  // the whole board was shown
-	after int64 // the last event that was looked at
+	begun bool  // the whole board was reported
+	after int64 // the last processed event
 	part  Progress
 }
 
-// manyChanged is how many tasks are read one by one; of more the whole board is read.
+// manyChanged is the number of changed tasks above which the whole board is read.
 const manyChanged = 1000
 
-// again reports that what is waited for has not ended. False says only that the whole
-// board is to be read: to show it for the first time, or because it may have ended.
+// again reports whether the awaited tasks have not ended. False only means that the whole board
+// must be read: for the first report, or because they may have ended.
 func (w *waiting) again(ctx context.Context) (open bool, err error) {
 	if w.in.Each == nil && len(w.in.Tasks) == 0 {
 		p := Progress{}
@@ -115,7 +115,7 @@ func (w *waiting) again(ctx context.Context) (open bool, err error) {
 	return w.byTasks(ctx, w.part)
 }
 
-// changed are the tasks that something has happened to since the last look.
+// changed returns the tasks with events since the last check.
 func (w *waiting) changed(ctx context.Context) (ids []string, err error) {
 	last, err := w.Ledger.LastEvent(ctx)
 	if err != nil || !w.begun {
@@ -135,7 +135,7 @@ func (w *waiting) changed(ctx context.Context) (ids []string, err error) {
 	return slices.Compact(ids), nil
 }
 
-// byNumbers reports whether the numbers alone say that not all tasks have ended.
+// byNumbers reports whether the counts alone show that not all tasks have ended.
 func (w *waiting) byNumbers(ctx context.Context, p Progress) (open bool, err error) {
 	if p.Counts.Claimed+p.Counts.InProgress > 0 {
 		return true, nil
@@ -146,7 +146,7 @@ func (w *waiting) byNumbers(ctx context.Context, p Progress) (open bool, err err
 	return w.takeable(ctx, p)
 }
 
-// byTasks reports whether one of the tasks named has not ended.
+// byTasks reports whether one of the named tasks has not ended.
 func (w *waiting) byTasks(ctx context.Context, p Progress) (open bool, err error) {
 	there := make(map[string]ledger.Task, len(p.Tasks))
 	for _, task := range p.Tasks {
@@ -170,7 +170,7 @@ func (w *waiting) byTasks(ctx context.Context, p Progress) (open bool, err error
 	if open || blocked && p.Counts.Claimed+p.Counts.InProgress > 0 {
 		return true, nil
 	}
-	if blocked { // whatever goes on may be what it waits for
+	if blocked { // the remaining ones may depend on any running task
 		return w.takeable(ctx, p)
 	}
 	if len(ready) > 0 {
@@ -179,8 +179,7 @@ func (w *waiting) byTasks(ctx context.Context, p Progress) (open bool, err error
 	return false, nil
 }
 
-// takeable reports whether a member can take a pending task, of those with the ids
-// where there are some.
+// takeable reports whether a member can take a pending task, of the given ids if any.
 func (w *waiting) takeable(ctx context.Context, p Progress, ids ...string) (bool, error) {
 	if p.Members == nil {
 		var err error
@@ -195,7 +194,7 @@ func (w *waiting) takeable(ctx context.Context, p Progress, ids ...string) (bool
 	return w.Ledger.Takeable(ctx, h.Takers, ids...)
 }
 
-// Progress is the board as it stands.
+// Progress returns the current board.
 func (t *Team) Progress(ctx context.Context) (Progress, error) {
 	p := Progress{At: nowMS()}
 	var err error
@@ -209,7 +208,7 @@ func (t *Team) Progress(ctx context.Context) (Progress, error) {
 	return p, err
 }
 
-// ended reports whether the tasks waited for have ended, and what went wrong.
+// ended reports whether the awaited tasks have ended, and the failures.
 func ended(p Progress, ids []string, by hands) (bool, error) {
 	byID := make(map[string]ledger.Task, len(p.Tasks))
 	for _, task := range p.Tasks {
@@ -222,7 +221,7 @@ func ended(p Progress, ids []string, by hands) (bool, error) {
 	}
 	dead := map[string]bool{}
 	var failed, stuck []string
-	var left []ledger.Task // pending, and no member can take them
+	var left []ledger.Task // pending, without a member that can take them
 	open, blocked := false, false
 	goesOn := p.Counts.Claimed+p.Counts.InProgress > 0 || slices.ContainsFunc(p.Tasks, func(t ledger.Task) bool {
 		return t.Status == team.TaskPending && len(t.BlockedBy) == 0 && t.TakenBy(by.Takers)
@@ -248,7 +247,7 @@ func ended(p Progress, ids []string, by hands) (bool, error) {
 	switch {
 	case open:
 		return false, nil
-	case len(left) == 0 && blocked: // what they wait for is what nobody takes
+	case len(left) == 0 && blocked: // they depend on tasks that no member takes
 		for _, task := range p.Tasks {
 			if task.Status == team.TaskPending && len(task.BlockedBy) == 0 {
 				left = append(left, task)
@@ -275,7 +274,7 @@ func ended(p Progress, ids []string, by hands) (bool, error) {
 	return true, err.WithReason(team.ReasonTasksFailed).WithHint(hint)
 }
 
-// deadEnd reports whether a pending task waits, directly or not, for a failed one.
+// deadEnd reports whether a pending task depends, directly or not, on a failed one.
 func deadEnd(byID map[string]ledger.Task, task ledger.Task, memo map[string]bool) bool {
 	if known, ok := memo[task.ID]; ok {
 		return known

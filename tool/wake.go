@@ -8,9 +8,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// carry sees to it that somebody brings what was posted to agents that do not read
-// their mailbox: a supervisor that was killed is started again. The message is
-// safe in any case, so what fails here is told to nobody: the next command tries again.
+// carry starts a killed supervisor again if posted mail is for agents that do not read their
+// mailbox. It reports no failure, since the message is safe: the next command tries again.
 func (t *Team) carry(ctx context.Context, ds []ledger.Delivery) {
 	if t.Env.Dial == nil {
 		return
@@ -24,7 +23,7 @@ func (t *Team) carry(ctx context.Context, ds []ledger.Delivery) {
 	}
 }
 
-// carryOn is carry for what is held already, and may go on now.
+// carryOn is carry for held mail that may be deliverable now.
 func (t *Team) carryOn(ctx context.Context) {
 	if t.Env.Dial == nil {
 		return
@@ -34,7 +33,7 @@ func (t *Team) carryOn(ctx context.Context) {
 	}
 }
 
-// carried reports whether a member gets its mail from the supervisor.
+// carried reports whether the supervisor delivers a member's mail.
 func carried(m ledger.Member) bool {
 	return m.Observed == team.Running && !team.KindOf(m.Spec.Agent).ReadsMailbox
 }

@@ -13,10 +13,10 @@ import (
 	"github.com/teamctl/teamctl/worktree"
 )
 
-// WorktreesIn says what to look at.
+// WorktreesIn selects worktrees.
 type WorktreesIn struct {
 	Members []string `json:"members,omitempty"` // none: all that have a worktree of their own
-	Into    string   `json:"into,omitempty"`    // branch that the work is compared with; default: the one checked out in the repository
+	Into    string   `json:"into,omitempty"`    // branch to compare with; default: the one checked out in the repository
 	Disk    bool     `json:"disk,omitempty"`
 }
 
@@ -24,22 +24,21 @@ type WorktreesIn struct {
 type WorktreeInfo struct {
 	Member   string        `json:"member"`
 	Repo     string        `json:"repo,omitempty"` // name of the repository; "" is the team's own
-	Into     string        `json:"into,omitempty"` // branch that it is compared with
+	Into     string        `json:"into,omitempty"` // branch that it was compared with
 	Activity team.Activity `json:"activity"`
 	Observed team.Observed `json:"observed"`
 	Left     bool          `json:"left,omitempty"` // the member is no longer on the roster
 	team.WorktreeView
-	Shared []ledger.TouchedFile `json:"shared,omitempty"` // files that others change too
+	Shared []ledger.TouchedFile `json:"shared,omitempty"` // files that other members change as well
 }
 
-// WorktreesOut is the worktrees of a team.
+// WorktreesOut has the worktrees of a team.
 type WorktreesOut struct {
-	Into      string         `json:"into,omitempty"` // "" where it is not the same for all
+	Into      string         `json:"into,omitempty"` // "" if it differs between them
 	Worktrees []WorktreeInfo `json:"worktrees"`
 }
 
-// Worktrees looks at the worktrees of members. One that cannot be read has its
-// problem in its place.
+// Worktrees inspects the worktrees of members. One that cannot be read has its error in its place.
 func (t *Team) Worktrees(ctx context.Context, in WorktreesIn) (WorktreesOut, error) {
 	out := WorktreesOut{Worktrees: []WorktreeInfo{}}
 	groups, err := t.treesByRepo(ctx, in.Members, true)
@@ -77,7 +76,7 @@ func (t *Team) Worktrees(ctx context.Context, in WorktreesIn) (WorktreesOut, err
 	return out, nil
 }
 
-// shared are the files of each member that another was warned about.
+// shared returns each member's files of which another member was warned.
 func (t *Team) shared(ctx context.Context) (map[string][]ledger.TouchedFile, error) {
 	all, err := t.Ledger.Touched(ctx)
 	if err != nil {
@@ -105,7 +104,7 @@ func (t *Team) shared(ctx context.Context) (map[string][]ledger.TouchedFile, err
 	return out, nil
 }
 
-// WorktreeDiff is what one member has changed.
+// WorktreeDiff has the changes of one member.
 type WorktreeDiff struct {
 	Member    string   `json:"member"`
 	Repo      string   `json:"repo,omitempty"`
@@ -115,8 +114,8 @@ type WorktreeDiff struct {
 	Untracked []string `json:"untracked,omitempty"`
 }
 
-// WorktreeDiffs is what members have changed since their branches began, commits
-// and uncommitted work together.
+// WorktreeDiffs returns members' changes since their branches began, commits and uncommitted work
+// together.
 func (t *Team) WorktreeDiffs(ctx context.Context, names []string, stat bool) ([]WorktreeDiff, error) {
 	groups, err := t.treesByRepo(ctx, names, true)
 	if err != nil {
@@ -135,14 +134,14 @@ func (t *Team) WorktreeDiffs(ctx context.Context, names []string, stat bool) ([]
 	return out, nil
 }
 
-// NoteChanges records which files a member has changed and warns of those that
-// others have changed too.
+// NoteChanges records which files a member has changed and warns about those that others have
+// changed as well.
 func (t *Team) NoteChanges(ctx context.Context, r *worktree.Repo, m ledger.Member) error {
 	return t.saver().NoteChanges(ctx, r, m)
 }
 
-// LeaseIn asks for files. Member is for a person, who takes one in somebody's name;
-// an agent takes its own.
+// LeaseIn takes a lease of files. Member is for a person who takes one in somebody's name; an
+// agent takes its own.
 type LeaseIn struct {
 	Glob   string        `json:"glob"`
 	For    time.Duration `json:"for,omitempty"` // default one hour
@@ -150,8 +149,8 @@ type LeaseIn struct {
 	Member string        `json:"member,omitempty"`
 }
 
-// LeaseTake takes an advisory lease of files. Conflicts with others are told, and
-// they are told too; nobody is kept out.
+// LeaseTake takes an advisory lease of files. Conflicting holders are reported, and notified;
+// access is not restricted.
 func (t *Team) LeaseTake(ctx context.Context, c Caller, in LeaseIn) (ledger.TakenLease, error) {
 	m, err := t.leaseHolder(ctx, c, in.Member)
 	if err != nil {
@@ -184,8 +183,7 @@ func (t *Team) LeaseTake(ctx context.Context, c Caller, in LeaseIn) (ledger.Take
 	return got, nil
 }
 
-// LeaseRelease releases the lease of a glob or an id, or with "" all that the
-// caller holds.
+// LeaseRelease releases the lease with a glob or an id, or with "" all leases of the caller.
 func (t *Team) LeaseRelease(ctx context.Context, c Caller, member, glob string) (int64, error) {
 	m, err := t.leaseHolder(ctx, c, member)
 	if err != nil {
@@ -201,13 +199,13 @@ func (t *Team) LeaseRelease(ctx context.Context, c Caller, member, glob string) 
 	return n, err
 }
 
-// Leases are the leases that hold now.
+// Leases returns the leases in effect.
 func (t *Team) Leases(ctx context.Context) ([]ledger.FileLease, error) {
 	return t.Ledger.FileLeases(ctx)
 }
 
-// leaseGlob is the glob of a lease: of the holder's repository. One that nothing
-// can match stays as it is, to be refused.
+// leaseGlob returns the glob of a lease, within the holder's repository. An invalid glob is
+// returned unchanged, to be refused.
 func leaseGlob(m ledger.Member, glob string) string {
 	if !team.ValidGlob(glob) {
 		return glob

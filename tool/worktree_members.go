@@ -10,8 +10,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// treeMembers are the members that have a worktree of their own: those named, or
-// all on the roster, and with left those who have left one that still exists.
+// treeMembers returns the members with a worktree of their own: the named ones, or all on the
+// roster, and with left those that have left one that still exists.
 func (t *Team) treeMembers(ctx context.Context, names []string, left bool) ([]ledger.Member, error) {
 	own := func(m ledger.Member) bool { return m.Worktree != "" && m.Spec.WorktreeMode == "own" }
 	var out []ledger.Member
@@ -47,8 +47,8 @@ func (t *Team) treeMembers(ctx context.Context, names []string, left bool) ([]le
 	return out, nil
 }
 
-// leftTrees are the members that have left a worktree behind which still exists, in
-// the order in which they joined.
+// leftTrees returns the members that have left a worktree that still exists, in the order of
+// joining.
 func (t *Team) leftTrees(ctx context.Context) ([]ledger.Member, error) {
 	all, err := t.Ledger.Members(ctx, true)
 	if err != nil {
@@ -62,9 +62,8 @@ func (t *Team) leftTrees(ctx context.Context) ([]ledger.Member, error) {
 	return left, nil
 }
 
-// Left are the members that are no longer on the roster and ran once, or had joined:
-// of those with the same name and worktree the last, and none that has come back to its
-// worktree. They are in the order in which they joined.
+// Left returns the former members that ran or had joined: of those with the same name and worktree
+// only the last, and none whose worktree a current member uses. They are in the order of joining.
 func (t *Team) Left(ctx context.Context) ([]ledger.Member, error) {
 	all, err := t.Ledger.Members(ctx, true)
 	if err != nil {

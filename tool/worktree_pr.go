@@ -15,8 +15,8 @@ import (
 	"github.com/teamctl/teamctl/worktree"
 )
 
-// PullRequest is a pull request that a person may open: the text, and the commands
-// that would push the branch and open it. None of them has been run.
+// PullRequest is a prepared pull request: its text, and the commands that would push the branch
+// and open it. None of them has been run.
 type PullRequest struct {
 	Member   string        `json:"member"`
 	Branch   string        `json:"branch"`
@@ -24,14 +24,14 @@ type PullRequest struct {
 	Title    string        `json:"title"`
 	BodyFile string        `json:"bodyFile"`
 	Body     string        `json:"body"`
-	Tool     string        `json:"tool,omitempty"` // gh or glab, where there is one
+	Tool     string        `json:"tool,omitempty"` // gh or glab, if installed
 	Commands [][]string    `json:"commands"`
 	Text     team.PullText `json:"text"`
 	Warnings []string      `json:"warnings,omitempty"`
 }
 
-// PullRequests prepares the pull requests of members, or of all that have commits
-// which the target lacks.
+// PullRequests prepares the pull requests of members, or of all with commits that the target
+// lacks.
 func (t *Team) PullRequests(ctx context.Context, c Caller, names []string, into string) ([]PullRequest, error) {
 	if err := t.may(ctx, c, OpWorktree); err != nil {
 		return nil, err

@@ -10,13 +10,13 @@ import (
 	"github.com/teamctl/teamctl/worktree"
 )
 
-// PruneTreesIn says which worktrees to remove.
+// PruneTreesIn selects the worktrees to remove.
 type PruneTreesIn struct {
-	Members []string // of those who have left; empty for all of them
-	DryRun  bool     // only say what would be done
+	Members []string // former members; empty for all
+	DryRun  bool     // only report what would be done
 }
 
-// PrunedTree is what became of the worktree of a member that has left.
+// PrunedTree is the result for the worktree of a former member.
 type PrunedTree struct {
 	Member string `json:"member"`
 	Repo   string `json:"repo,omitempty"` // name of the repository; "" is the team's own
@@ -24,16 +24,16 @@ type PrunedTree struct {
 	Branch string `json:"branch,omitempty"`
 	Status string `json:"status"`           // removed, would_be_removed, kept
 	Reason string `json:"reason,omitempty"` // why it is kept
-	Note   string `json:"note,omitempty"`   // what the teardown command said
+	Note   string `json:"note,omitempty"`   // output of the teardown command
 
 	BranchDeleted bool `json:"branchDeleted,omitempty"` // all of its commits are on other branches
 }
 
-// PruneTrees removes the worktrees that members have left and that hold nothing which
-// is not elsewhere: no uncommitted change, no ignored file that is work, no process. A
-// branch with commits of its own stays, so a member that comes back finds them. One that
-// cannot be removed is kept, and its reason told. Not found: nobody of the name has left a
-// worktree. Conflict: a named member is still on the roster.
+// PruneTrees removes the worktrees left by former members that hold nothing which is not
+// elsewhere: no uncommitted change, no ignored file with work, no process. A branch with commits
+// of its own stays, so a member that returns finds them. A worktree that cannot be removed is
+// kept, and the reason is reported. Not found: no former member of the name has left a worktree.
+// Conflict: a named member is still on the roster.
 func (t *Team) PruneTrees(ctx context.Context, c Caller, in PruneTreesIn) ([]PrunedTree, error) {
 	if err := t.may(ctx, c, OpWorktrees); err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func (t *Team) pruneTree(ctx context.Context, repo *worktree.Repo, boot team.Boo
 	return nil
 }
 
-// leftBy are those of left that are named, all without names.
+// leftBy returns the named members of left, or all without names.
 func (t *Team) leftBy(ctx context.Context, left []ledger.Member, names []string) ([]ledger.Member, error) {
 	if len(names) == 0 {
 		return left, nil

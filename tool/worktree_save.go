@@ -4,7 +4,7 @@ import (
 	"github.com/teamctl/teamctl/supervisor/services"
 )
 
-// saver takes checkpoints in the name of the members whose worktrees they are.
+// saver returns a Saver, which takes checkpoints in the name of the worktrees' members.
 func (t *Team) saver() services.Saver {
 	return services.Saver{Layout: t.Layout, Ledger: t.Ledger, Via: t.via}
 }

@@ -12,24 +12,24 @@ import (
 	"github.com/teamctl/teamctl/worktree"
 )
 
-// SavedIn says which saved states are meant. They outlive the team: Repo names a
-// repository whose team is gone.
+// SavedIn selects saved states. They outlive the team: Repo names a repository whose team is
+// deleted.
 type SavedIn struct {
 	Repo  string `json:"repo,omitempty"`  // default: the team's
 	Team  string `json:"team,omitempty"`  // key; "" for every team's
-	Agent string `json:"agent,omitempty"` // "" for everybody's
-	Every bool   `json:"every,omitempty"` // every team's in the repositories of Team
+	Agent string `json:"agent,omitempty"` // "" means all
+	Every bool   `json:"every,omitempty"` // of every team in the repositories of Team
 }
 
-// SavedOut is a saved state with the files that were not committed.
+// SavedOut is a saved state with its uncommitted files.
 type SavedOut struct {
 	team.SavedWork
-	Changes string `json:"changes,omitempty"` // as git diff --stat tells them
+	Changes string `json:"changes,omitempty"` // output of git diff --stat
 }
 
-// RestoreSavedIn says where a rescued state goes: a worktree of its own, by
-// default beside the team's others and on a new branch, or with Into the worktree
-// of a member, whose state is saved first.
+// RestoreSavedIn says where to restore a rescued state: in a worktree of its own, by default
+// beside the team's others and on a new branch, or with Into in the worktree of a member, whose
+// state is saved first.
 type RestoreSavedIn struct {
 	SavedIn
 	Ref    string `json:"ref"`
@@ -38,17 +38,17 @@ type RestoreSavedIn struct {
 	Into   string `json:"into,omitempty"`
 }
 
-// RestoredOut says where it is now.
+// RestoredOut says where the state was restored.
 type RestoredOut struct {
 	Ref    string   `json:"ref"`
 	Path   string   `json:"path"`
 	Branch string   `json:"branch,omitempty"`
-	Rescue string   `json:"rescue,omitempty"` // where what was there before is
+	Rescue string   `json:"rescue,omitempty"` // where the previous state was saved
 	Notes  []string `json:"notes,omitempty"`
 }
 
-// openRepos opens the repositories that in means: the one that it names, those of
-// its team, else the one around us.
+// openRepos opens the repositories selected by in: the named one, those of its team, else the one
+// of the current directory.
 func (e *Env) openRepos(ctx context.Context, in SavedIn) ([]*worktree.Repo, error) {
 	path := in.Repo
 	if path == "" && in.Team != "" {
@@ -73,7 +73,7 @@ func (e *Env) openRepos(ctx context.Context, in SavedIn) ([]*worktree.Repo, erro
 	return []*worktree.Repo{r}, err
 }
 
-// findSaved is the saved state that ref names, and the repository that it is in.
+// findSaved returns the saved state named by ref, and its repository.
 func findSaved(ctx context.Context, repos []*worktree.Repo, ref string) (team.SavedWork, *worktree.Repo, error) {
 	var first error
 	for _, r := range repos {
@@ -91,7 +91,7 @@ func findSaved(ctx context.Context, repos []*worktree.Repo, ref string) (team.Sa
 	return team.SavedWork{}, nil, first
 }
 
-// savesOf are the saved states of a kind in several repositories, the newest first.
+// savesOf returns the saved states of a kind in several repositories, newest first.
 func savesOf(ctx context.Context, repos []*worktree.Repo, kind, teamKey, agent string) ([]team.SavedWork, error) {
 	var all []team.SavedWork
 	for _, r := range repos {
@@ -112,7 +112,7 @@ func noRepo(key string) error {
 		WithReason(team.ReasonNoRepository).WithHint("teamctl create " + key + "-2 --repo . makes a team that has one, of the repository here")
 }
 
-// Rescues lists what was saved before something was removed, the newest first.
+// Rescues lists the states saved before something was removed, newest first.
 func (e *Env) Rescues(ctx context.Context, in SavedIn) ([]team.SavedWork, error) {
 	repos, err := e.openRepos(ctx, in)
 	if err != nil {
@@ -125,7 +125,7 @@ func (e *Env) Rescues(ctx context.Context, in SavedIn) ([]team.SavedWork, error)
 	if err != nil || in.Team == "" || in.Agent != "" {
 		return list, err
 	}
-	// What a repair saved knows no team.
+	// States saved by a repair belong to no team.
 	own, err := savesOf(ctx, repos, worktree.KindRescue, "teamctl", "")
 	if in.Team == "teamctl" {
 		own = nil
@@ -133,8 +133,7 @@ func (e *Env) Rescues(ctx context.Context, in SavedIn) ([]team.SavedWork, error)
 	return append(list, own...), err
 }
 
-// rescuesOf returns the rescued states of a team or of one member, under its former names
-// too.
+// rescuesOf returns the rescued states of a team or of one member, including its former names.
 func (e *Env) rescuesOf(ctx context.Context, repos []*worktree.Repo, in SavedIn) ([]team.SavedWork, error) {
 	if in.Team != "" && in.Agent != "" {
 		t, err := e.Open(ctx, in.Team)
@@ -149,7 +148,7 @@ func (e *Env) rescuesOf(ctx context.Context, repos []*worktree.Repo, in SavedIn)
 	return savesOf(ctx, repos, worktree.KindRescue, in.Team, in.Agent)
 }
 
-// SavedShow is one saved state; patch adds the text of the changes.
+// SavedShow returns one saved state; patch adds the text of the changes.
 func (e *Env) SavedShow(ctx context.Context, in SavedIn, ref string, patch bool) (SavedOut, error) {
 	repos, err := e.openRepos(ctx, in)
 	if err != nil {
@@ -164,8 +163,8 @@ func (e *Env) SavedShow(ctx context.Context, in SavedIn, ref string, patch bool)
 	return out, err
 }
 
-// RescueDrop deletes rescued states: the one thing here that cannot be undone, so
-// each is named in full.
+// RescueDrop deletes rescued states: the only irreversible operation here, so each must be named
+// in full.
 func (e *Env) RescueDrop(ctx context.Context, c Caller, in SavedIn, refs []string) ([]team.SavedWork, error) {
 	if err := maySaved(c); err != nil {
 		return nil, err
@@ -175,7 +174,7 @@ func (e *Env) RescueDrop(ctx context.Context, c Caller, in SavedIn, refs []strin
 		return nil, err
 	}
 	list, at := make([]team.SavedWork, len(refs)), make([]*worktree.Repo, len(refs))
-	for i, ref := range refs { // all are looked at before the first is dropped
+	for i, ref := range refs { // all are checked before the first is dropped
 		if list[i], at[i], err = findSaved(ctx, repos, ref); err != nil {
 			return nil, err
 		}
@@ -188,7 +187,7 @@ func (e *Env) RescueDrop(ctx context.Context, c Caller, in SavedIn, refs []strin
 	return list, nil
 }
 
-// RescueRestore brings a saved state back.
+// RescueRestore restores a saved state.
 func (e *Env) RescueRestore(ctx context.Context, c Caller, in RestoreSavedIn) (RestoredOut, error) {
 	out := RestoredOut{Ref: in.Ref}
 	if err := maySaved(c); err != nil {
@@ -233,8 +232,8 @@ func (e *Env) RescueRestore(ctx context.Context, c Caller, in RestoreSavedIn) (R
 	return out, err
 }
 
-// maySaved is the gate of what outlives teams: there may be no ledger to log a
-// bypass in.
+// maySaved is the gate of states that outlive teams: there may be no ledger in which to log a
+// bypass.
 func maySaved(c Caller) error {
 	if granted(c, OpWorktrees) == no {
 		return errRole(c, OpWorktrees)
@@ -247,8 +246,7 @@ func isDir(path string) bool {
 	return err == nil && fi.IsDir()
 }
 
-// Checkpoints lists the states that were saved in passing, the newest first; of
-// one member, or of all for "".
+// Checkpoints lists the automatically saved states, newest first; of one member, or of all for "".
 func (t *Team) Checkpoints(ctx context.Context, agent string) ([]team.SavedWork, error) {
 	groups, err := t.repos(ctx)
 	if err != nil {
@@ -261,7 +259,7 @@ func (t *Team) Checkpoints(ctx context.Context, agent string) ([]team.SavedWork,
 	return t.savesOf(ctx, repos, worktree.KindCheckpoint, agent)
 }
 
-// savesOf returns the saved states of a member, under its former names too; "" is everybody.
+// savesOf returns the saved states of a member, including its former names; "" means all members.
 func (t *Team) savesOf(ctx context.Context, repos []*worktree.Repo, kind, agent string) ([]team.SavedWork, error) {
 	if agent == "" {
 		return savesOf(ctx, repos, kind, t.Layout.Key, "")
@@ -282,11 +280,11 @@ func (t *Team) savesOf(ctx context.Context, repos []*worktree.Repo, kind, agent 
 	return all, nil
 }
 
-// CheckpointTaken is the newest checkpoint of a member.
+// CheckpointTaken is a member's newest checkpoint.
 type CheckpointTaken struct {
 	Agent string `json:"agent"`
 	Ref   string `json:"ref"`
-	New   bool   `json:"new"` // false: nothing has changed since it
+	New   bool   `json:"new"` // false: nothing has changed since
 }
 
 // CheckpointTake saves the state of the worktrees of members, or of all.
@@ -311,8 +309,8 @@ func (t *Team) CheckpointTake(ctx context.Context, c Caller, names []string, why
 	return out, nil
 }
 
-// CheckpointOf saves the state of the worktree of one member, which may have left the
-// team, and returns the ref of its newest checkpoint.
+// CheckpointOf saves the state of the worktree of one member, which may have left the team, and
+// returns the ref of its newest checkpoint.
 func (t *Team) CheckpointOf(ctx context.Context, c Caller, m ledger.Member, why string) (string, error) {
 	if err := t.may(ctx, c, OpWorktree); err != nil {
 		return "", err
@@ -325,8 +323,8 @@ func (t *Team) CheckpointOf(ctx context.Context, c Caller, m ledger.Member, why 
 	return ref, err
 }
 
-// CheckpointRestore brings a member's worktree back to a checkpoint: ref, or the
-// newest. What is there now is rescued first. The member must not be running.
+// CheckpointRestore restores a member's worktree to a checkpoint: ref, or the newest. The current
+// state is rescued first. The member must not be running.
 func (t *Team) CheckpointRestore(ctx context.Context, c Caller, agent, ref string) (RestoredOut, error) {
 	if err := t.may(ctx, c, OpWorktrees); err != nil {
 		return RestoredOut{}, err

@@ -18,7 +18,7 @@ import (
 	"github.com/teamctl/teamctl/worktree"
 )
 
-// commandsHash is what a consent is given to: these commands, in these repositories.
+// commandsHash identifies what a consent covers: these commands, in these repositories.
 func commandsHash(b team.Bootstrap) string {
 	all := [][]string{b.Setup, b.Teardown}
 	for _, name := range slices.Sorted(maps.Keys(b.Repos)) {
@@ -26,15 +26,15 @@ func commandsHash(b team.Bootstrap) string {
 	}
 	data, err := json.Marshal(all)
 	if err != nil {
-		return "" // strings can be encoded; and "" is never allowed
+		return "" // strings can be encoded; "" never has a consent
 	}
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
 }
 
-// SetBootstrap sets what new worktrees of the team get. With allow the commands may
-// run although they came with the repository; what was allowed once on this machine
-// stays so until the commands change. The answer says whether they may run.
+// SetBootstrap sets the setup of the team's new worktrees. With allow the commands may run
+// although they came with the repository; a consent on this machine lasts until the commands
+// change. allowed reports whether they may run.
 func (t *Team) SetBootstrap(ctx context.Context, c Caller, b team.Bootstrap, allow bool) (allowed bool, err error) {
 	if err := t.may(ctx, c, OpSettings); err != nil {
 		return false, err
@@ -54,16 +54,16 @@ func (t *Team) SetBootstrap(ctx context.Context, c Caller, b team.Bootstrap, all
 	return b.Allowed() || len(commands) == 0, t.as(c).Set(ctx, trees.SettingBootstrap, b)
 }
 
-// Bootstrap is what new worktrees of the team get.
+// Bootstrap returns the setup of the team's new worktrees.
 func (t *Team) Bootstrap(ctx context.Context) (b team.Bootstrap, err error) {
 	_, err = t.Ledger.Setting(ctx, trees.SettingBootstrap, &b)
 	return b, err
 }
 
-// PrepareIn asks for the setup of worktrees once more.
+// PrepareIn requests another setup of worktrees.
 type PrepareIn struct {
 	Members []string `json:"members,omitempty"` // none: all
-	Allow   bool     `json:"allow,omitempty"`   // the commands may run although they came with the repository
+	Allow   bool     `json:"allow,omitempty"`   // consent to commands that came with the repository
 }
 
 // Prepared is the setup of one worktree.
@@ -75,8 +75,7 @@ type Prepared struct {
 	Err     error  `json:"-"`
 }
 
-// Prepare runs the setup of worktrees again. Each has its result; the error joins
-// those of all.
+// Prepare runs the setup of worktrees again. Each has its own result; the error joins all.
 func (t *Team) Prepare(ctx context.Context, c Caller, in PrepareIn) ([]Prepared, error) {
 	if err := t.may(ctx, c, OpWorktrees); err != nil {
 		return nil, err
@@ -125,7 +124,7 @@ func (t *Team) Prepare(ctx context.Context, c Caller, in PrepareIn) ([]Prepared,
 	return out, joinErrors(errs)
 }
 
-// restingNow reports whether a member is known not to be at work.
+// restingNow reports whether a member is known not to be working.
 func (t *Team) restingNow(ctx context.Context, session string) bool {
 	m, err := t.Ledger.MemberBySession(ctx, session)
 	if err != nil || !resting(m) {
@@ -146,8 +145,8 @@ func (t *Team) treeEnv(ctx context.Context, r *worktree.Repo, m ledger.Member) (
 	return r.Environ(m.Worktree, base), nil
 }
 
-// teardown runs the team's teardown commands in a worktree that is about to be
-// removed. What fails is a note: it keeps nothing from being removed.
+// teardown runs the team's teardown commands in a worktree that is about to be removed. A failure
+// is a note, and does not prevent the removal.
 func (t *Team) teardown(ctx context.Context, r *worktree.Repo, b team.Bootstrap, m ledger.Member) (note string) {
 	run := b.Of(m.Spec.Repo).Teardown
 	if len(run) == 0 || !b.Allowed() {

@@ -16,7 +16,7 @@ import (
 	"github.com/teamctl/teamctl/tool"
 )
 
-// Request reads an approval in full.
+// Request returns an approval request in full.
 func Request(ctx context.Context, t *tool.Team, id int64) (view.Request, error) {
 	a, err := t.Ledger.Approval(ctx, ledgerID(id))
 	if err != nil {
@@ -29,8 +29,8 @@ func Request(ctx context.Context, t *tool.Team, id int64) (view.Request, error) 
 	return r, nil
 }
 
-// asked are the parts of a payload that have a place of their own; they have one name
-// where an agent asks by an operation, and another where its program does.
+// asked holds the parts of a payload that are shown separately; their names differ between
+// requests by an operation and requests by an agent's program.
 type asked struct {
 	ToolName    string          `json:"tool_name"`
 	Tool        string          `json:"tool"`
@@ -70,7 +70,7 @@ func requestOf(a ledger.Approval) view.Request {
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		r.Fields = append(r.Fields, view.Field{Name: name, Text: text(fields[name])})
 	}
-	// Of the input everything is shown but what stands above it already.
+	// Shows the whole input except the parts already shown above.
 	if r.Command != "" {
 		delete(input, "command")
 	}
@@ -86,7 +86,7 @@ func requestOf(a ledger.Approval) view.Request {
 	return r
 }
 
-// text is a JSON text as it is read, and everything else as JSON.
+// text returns the value of a JSON string, and any other value as JSON.
 func text(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil {
@@ -99,13 +99,13 @@ func text(raw json.RawMessage) string {
 	return string(raw)
 }
 
-// asksQuestion reports a permission that an approval has to answer in words.
+// asksQuestion reports whether an approval of this permission must contain answers.
 func asksQuestion(a ledger.Approval) bool {
 	var p asked
 	return a.Kind == ledger.ApprovePermission && json.Unmarshal(a.Payload, &p) == nil && len(p.Questions) > 0
 }
 
-// Member reads a member beside what a snapshot says of it; git is asked.
+// Member returns details of a member beyond its snapshot; it runs git.
 func Member(ctx context.Context, t *tool.Team, name string) (view.MemberDetail, error) {
 	m, err := t.Member(ctx, name)
 	if err != nil {
@@ -129,10 +129,10 @@ func Member(ctx context.Context, t *tool.Team, name string) (view.MemberDetail, 
 	return d, nil
 }
 
-// taskEvents is how many events of a task are read.
+// taskEvents is the number of a task's events that are read.
 const taskEvents = 40
 
-// TaskDetail reads a task in full.
+// TaskDetail returns a task in full.
 func TaskDetail(ctx context.Context, t *tool.Team, id string) (view.TaskDetail, error) {
 	x, err := t.Ledger.Task(ctx, id)
 	if err != nil {
@@ -168,7 +168,7 @@ func Dependencies(ctx context.Context, t *tool.Team) (map[string][]string, error
 	return deps, nil
 }
 
-// mailRead is how many of the newest messages are read.
+// mailRead is the number of newest messages that are read.
 const mailRead = 200
 
 // Mail returns the newest messages in their conversations, in order.
@@ -191,7 +191,7 @@ func Mail(ctx context.Context, t *tool.Team) ([]view.Message, error) {
 		at[m.ID] = len(out)
 		out = append(out, v)
 	}
-	// What is answered stays with its answers, where its conversation began.
+	// A message with answers stays with them, at the position where its thread began.
 	began := map[string]int{}
 	for i, m := range out {
 		if _, ok := began[m.Root]; !ok {
@@ -202,7 +202,7 @@ func Mail(ctx context.Context, t *tool.Team) ([]view.Message, error) {
 	return out, nil
 }
 
-// Receipts returns how far a message has come to each recipient.
+// Receipts returns the delivery state of a message for each recipient.
 func Receipts(ctx context.Context, t *tool.Team, message string) ([]view.Receipt, error) {
 	ds, err := t.Ledger.Deliveries(ctx, message)
 	if err != nil {
@@ -215,7 +215,7 @@ func Receipts(ctx context.Context, t *tool.Team, message string) ([]view.Receipt
 	return out, nil
 }
 
-// Usage returns what was used by whom.
+// Usage returns the usage by member.
 func Usage(ctx context.Context, t *tool.Team) (view.Usage, error) {
 	u, err := t.Usage(ctx)
 	if err != nil {
@@ -260,7 +260,7 @@ func spent(m tool.MemberUsage) view.Spent {
 	return s
 }
 
-// Changes returns what a member has changed.
+// Changes returns a member's changes.
 func Changes(ctx context.Context, t *tool.Team, member string) (view.Changes, error) {
 	c := view.Changes{Member: member}
 	m, err := t.Member(ctx, member)
@@ -288,7 +288,7 @@ func Changes(ctx context.Context, t *tool.Team, member string) (view.Changes, er
 	return c, nil
 }
 
-// Merges returns the merge lane, the oldest first.
+// Merges returns the merge lane, oldest first.
 func Merges(ctx context.Context, t *tool.Team) ([]view.Merge, error) {
 	list, err := t.MergeQueue(ctx, true, mergesRead)
 	out := []view.Merge{}

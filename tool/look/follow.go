@@ -10,13 +10,12 @@ import (
 	"github.com/teamctl/teamctl/tool"
 )
 
-// pause is the shortest time between two looks: however busy a team is, a person reads
-// no faster.
+// pause is the minimum time between two snapshots: a person reads no faster.
 const pause = 200 * time.Millisecond
 
-// Follow gives each a Snapshot of the team now, and again whenever the team has changed,
-// its supervisor has ended or another has come, until ctx ends, which is no error. tasks
-// is asked before each look how many tasks to read, see Snapshot.
+// Follow calls each with a Snapshot of the team now, and again whenever the team has changed, or
+// its supervisor has ended or was replaced, until ctx ends, which is no error. tasks returns
+// before each snapshot how many tasks to read, see Snapshot.
 func Follow(ctx context.Context, t *tool.Team, tasks func() int, each func(view.Snapshot)) error {
 	changes, stop, err := t.Ledger.Changes(ctx)
 	if err != nil {
@@ -43,7 +42,7 @@ func Follow(ctx context.Context, t *tool.Team, tasks func() int, each func(view.
 	}
 	defer forget()
 	for ctx.Err() == nil {
-		sup, err := t.Standing() // before the look, which might see one that ends right after it
+		sup, err := t.Standing() // before the snapshot, which might see one that ends right after it
 		if err != nil {
 			return err
 		}
@@ -62,7 +61,7 @@ func Follow(ctx context.Context, t *tool.Team, tasks func() int, each func(view.
 	return nil
 }
 
-// wait returns when it is time to look again, after pause at the soonest.
+// wait returns when the next snapshot is due, at least pause later.
 func wait(ctx context.Context, due time.Duration, changes, comes, ended <-chan struct{}) {
 	rest := time.NewTimer(pause)
 	defer rest.Stop()

@@ -15,10 +15,10 @@ import (
 )
 
 const (
-	failedShown = 20  // of the failed tasks, the newest
-	mergesRead  = 50  // of the merges that have ended, the newest
-	pendingRead = 50  // of the pending tasks, the oldest
-	budgetShare = 0.8 // of a budget, from which on it is shown
+	failedShown = 20  // number of failed tasks, newest first
+	mergesRead  = 50  // number of finished merges, newest first
+	pendingRead = 50  // number of pending tasks, oldest first
+	budgetShare = 0.8 // share of a budget from which on it is shown
 )
 
 // Needs returns what waits for a person in a team, without unread mail.
@@ -27,13 +27,13 @@ func Needs(ctx context.Context, t *tool.Team) ([]view.Need, error) {
 	return s.Needs, err
 }
 
-// Glance returns a team in one line.
+// Glance returns a one-line summary of a team.
 func Glance(ctx context.Context, t *tool.Team) (view.Glance, error) {
 	s, err := brief(ctx, t)
 	return view.GlanceOf(s), err
 }
 
-// brief reads a Snapshot without events, whose tasks are few but counted as a whole.
+// brief returns a Snapshot without events and with few tasks, but with counts of the whole board.
 func brief(ctx context.Context, t *tool.Team) (view.Snapshot, error) {
 	members, err := t.Ledger.Members(ctx, false)
 	if err != nil {
@@ -60,7 +60,7 @@ func brief(ctx context.Context, t *tool.Team) (view.Snapshot, error) {
 	return s, err
 }
 
-// needs is Needs for what has been read already.
+// needs is Needs for data that has already been read.
 func needs(ctx context.Context, t *tool.Team, members []ledger.Member, s view.Snapshot, u tool.Usage, now time.Time) ([]view.Need, error) {
 	list := []view.Need{}
 	if !s.Down.IsZero() {
@@ -121,8 +121,7 @@ func requests(ctx context.Context, t *tool.Team) (list []view.Need, err error) {
 	return list, err
 }
 
-// inShort is what a request asks for in one line: the command of a shell, the first line of
-// a plan.
+// inShort summarises a request in one line: the command of a shell, the first line of a plan.
 func inShort(a ledger.Approval) string {
 	r := requestOf(a)
 	switch {
@@ -150,7 +149,7 @@ func dialogs(ctx context.Context, t *tool.Team) (list []view.Need, err error) {
 	return list, err
 }
 
-// troubled are the members that failed or have stalled.
+// troubled returns the members that have failed or stalled.
 func troubled(members []ledger.Member, s view.Snapshot) (list []view.Need) {
 	for i, m := range members {
 		switch since := s.Members[i].StalledSince; {
@@ -182,8 +181,8 @@ func failedTasks(s view.Snapshot) (list []view.Need) {
 	return list
 }
 
-// merges are the branches whose newest merge has conflicts or a failed gate that is
-// nobody's task.
+// merges returns the branches whose newest merge has conflicts or a failed gate without a task for
+// it.
 func merges(ctx context.Context, t *tool.Team) (list []view.Need, err error) {
 	queue, err := t.MergeQueue(ctx, true, mergesRead)
 	seen := map[string]bool{}
@@ -212,7 +211,7 @@ func merges(ctx context.Context, t *tool.Team) (list []view.Need, err error) {
 	return list, err
 }
 
-// usage are the providers that take no more for now, and budgets that are nearly used.
+// usage returns the providers at a limit, and budgets that are nearly used up.
 func usage(u tool.Usage, now time.Time) (list []view.Need) {
 	for _, l := range u.Limited {
 		if l.Ended != 0 {
@@ -237,9 +236,9 @@ func usage(u tool.Usage, now time.Time) (list []view.Need) {
 	return list
 }
 
-// stranded is work that is ready and that no member can take.
+// stranded returns ready work that no member can take.
 func stranded(ctx context.Context, t *tool.Team, members []ledger.Member) ([]view.Need, error) {
-	if len(members) <= 1 { // nobody has been spawned yet, or all have left
+	if len(members) <= 1 { // no members yet, or all have left
 		return nil, nil
 	}
 	pending, err := t.Ledger.Tasks(ctx, ledger.TaskFilter{Status: team.TaskPending, Limit: pendingRead})

@@ -17,22 +17,22 @@ import (
 )
 
 const (
-	deedsKept = 2000 // of what happened, the newest
-	logLines  = 40   // of a failed task, the last
-	endsKept  = 5    // of why a member's processes ended, the newest
+	deedsKept = 2000 // number of events, newest last
+	logLines  = 40   // number of last lines of a failed task's log
+	endsKept  = 5    // number of newest reasons why a member's processes exited
 )
 
-// Diffs says how much of what members have changed a report has.
+// Diffs selects how much of the members' changes a report contains.
 type Diffs string
 
-// Diffs of a report.
+// Values of Diffs.
 const (
 	NoDiffs   Diffs = "none"
 	StatDiffs Diffs = "stat"
 	FullDiffs Diffs = "full"
 )
 
-// ReportWindow is the window of a report: of an open one the end is the last event of the
+// ReportWindow returns the window of a report: an open window ends at the last event of the
 // ledger, so that the same ledger gives the same report.
 func ReportWindow(ctx context.Context, t *tool.Team, w Window) (Window, error) {
 	if w.Closed {
@@ -52,7 +52,7 @@ func ReportWindow(ctx context.Context, t *tool.Team, w Window) (Window, error) {
 	return w, err
 }
 
-// Report reads what a team did in a window. It reads the ledger, and git for diffs.
+// Report returns what a team did in a window. It reads the ledger, and git for diffs.
 func Report(ctx context.Context, t *tool.Team, w Window, diffs Diffs) (r view.Report, err error) {
 	row, err := t.Ledger.Team(ctx)
 	if err != nil {
@@ -99,7 +99,7 @@ func Report(ctx context.Context, t *tool.Team, w Window, diffs Diffs) (r view.Re
 
 func (w Window) has(at time.Time) bool { return !at.Before(w.From) && !at.After(w.To) }
 
-// reportTasks are the tasks that were there in the window.
+// reportTasks adds the tasks that existed in the window.
 func reportTasks(ctx context.Context, t *tool.Team, w Window, events []ledger.Event, r *view.Report) error {
 	list, err := t.Ledger.Tasks(ctx, ledger.TaskFilter{})
 	if err != nil {
@@ -149,7 +149,7 @@ func usagePoint(e ledger.Event) view.UsagePoint {
 		Task  string `json:"task"`
 		team.Usage
 	}
-	_ = json.Unmarshal(e.Data, &d) // the supervisor wrote it
+	_ = json.Unmarshal(e.Data, &d) // written by the supervisor
 	return view.UsagePoint{At: stamp(e.At), Member: e.ID, Task: d.Task, Spent: view.Spent{
 		Name: e.ID, Agent: d.Agent, Known: true, Tokens: d.Tokens(), Cost: d.CostUSD, CostKnown: d.CostKnown || d.CostUSD > 0,
 	}}
@@ -160,7 +160,7 @@ func lastLines(s string) string {
 	return strings.Join(lines[max(0, len(lines)-logLines):], "\n")
 }
 
-// reportAnswers are the requests and the merges.
+// reportAnswers adds the approval requests and the merges.
 func reportAnswers(ctx context.Context, t *tool.Team, w Window, r *view.Report) error {
 	asked, err := t.Ledger.Approvals(ctx, ledger.ApprovalFilter{})
 	if err != nil {
@@ -197,9 +197,9 @@ func reportAnswers(ctx context.Context, t *tool.Team, w Window, r *view.Report) 
 	return err
 }
 
-// reportMembers are those that were in the team in the window.
+// reportMembers adds the members that were in the team during the window.
 func reportMembers(members []ledger.Member, events []ledger.Event, w Window, r *view.Report) {
-	var points []view.UsagePoint // those before the window too, which the first in it is compared with
+	var points []view.UsagePoint // including those before the window, for comparison with the first one in it
 	for _, e := range events {
 		if e.What == team.EventUsageCounted && !stamp(e.At).After(w.To) {
 			points = append(points, usagePoint(e))
@@ -234,7 +234,7 @@ func reportMembers(members []ledger.Member, events []ledger.Event, w Window, r *
 	}
 }
 
-// reportEvents are what happened, and what was counted of it.
+// reportEvents adds the events and their counts.
 func reportEvents(events []ledger.Event, w Window, r *view.Report) {
 	var facts []view.Fact
 	var senders, ways []string
@@ -268,8 +268,8 @@ func reportEvents(events []ledger.Event, w Window, r *view.Report) {
 	}
 }
 
-// ReportMask is what a report is masked with: the environment of the person and of the
-// members, and the directories of the team.
+// ReportMask returns the mask of a report: the environments of the user and of the members, and
+// the directories of the team.
 func ReportMask(ctx context.Context, t *tool.Team, env []string, home string) (view.Mask, error) {
 	row, err := t.Ledger.Team(ctx)
 	if err != nil {
@@ -287,7 +287,7 @@ func ReportMask(ctx context.Context, t *tool.Team, env []string, home string) (v
 	return view.NewMask(env, map[string]string{home: "~", t.Layout.Dir: "<team>", row.Repo: "<repository>"}), nil
 }
 
-// Recorded are the variables of a recorded environment, each ended by a zero byte.
+// Recorded splits a recorded environment, whose variables end with a zero byte.
 func Recorded(data []byte) (env []string) {
 	for v := range bytes.SplitSeq(data, []byte{0}) {
 		if len(v) > 0 {

@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	// eventsRead is how many of the newest events are read, and eventsKept how many of
-	// them are shown: most events are of no interest to people.
+	// eventsRead is the number of newest events read, eventsKept the number shown: most events do
+	// not interest people.
 	eventsRead = 200
 	eventsKept = 50
 )
 
-// Snapshot reads the team with at most tasks of the tasks that nobody works on (0: all of
-// them), so that a change of a long board does not read and sort the whole. due is when to
-// look again though nothing changes, 0 for never.
+// Snapshot reads the team, with at most tasks of the tasks not in progress (0: all of them), so
+// that a change on a long board does not require reading and sorting all of it. due is when to
+// read again even without a change, 0 for never.
 func Snapshot(ctx context.Context, t *tool.Team, tasks int) (s view.Snapshot, due time.Duration, err error) {
 	row, err := t.Ledger.Team(ctx)
 	if err != nil {
@@ -74,7 +74,7 @@ func Snapshot(ctx context.Context, t *tool.Team, tasks int) (s view.Snapshot, du
 	return s, tool.StallDue(t.Layout, members, now), nil
 }
 
-// Progress returns a board as a Snapshot, without events and needs.
+// Progress converts a board to a Snapshot, without events and needs.
 func Progress(name string, p tool.Progress) view.Snapshot {
 	if p.Part != nil {
 		s := filled(name, p.Tasks, p.Part.Stuck, p.Members)
@@ -84,8 +84,8 @@ func Progress(name string, p tool.Progress) view.Snapshot {
 	return filled(name, p.Tasks, stuck(p.Tasks), p.Members)
 }
 
-// down returns since when nobody stands behind what the ledger says of members that are
-// wanted running: the time of the last event, for it is true up to there.
+// down returns since when the ledger's state of members is unmaintained although members should be
+// running: the time of the last event, up to which the state is correct.
 func down(ctx context.Context, t *tool.Team, members []ledger.Member) (since time.Time, err error) {
 	wanted := false
 	for _, m := range members {
@@ -110,8 +110,8 @@ func down(ctx context.Context, t *tool.Team, members []ledger.Member) (since tim
 	return stamp(list[len(list)-1].At), nil
 }
 
-// waitsFor names what each waiting member waits for, from the needs. A dialog has the name
-// that the members' rows give it, if any.
+// waitsFor sets what each waiting member waits for, from the needs. A dialog is named as in the
+// member's row, if named there.
 func waitsFor(s *view.Snapshot, members []ledger.Member) {
 	for i, m := range s.Members {
 		if m.State != team.Running || m.Activity != team.Waiting {
@@ -121,7 +121,7 @@ func waitsFor(s *view.Snapshot, members []ledger.Member) {
 			if n.Member != m.Name || n.Approval == 0 && n.Kind != view.NeedDialog {
 				continue
 			}
-			s.Members[i].WaitsFor = n.Name() // a dialog comes last: it stops the member even beside requests
+			s.Members[i].WaitsFor = n.Name() // a dialog comes last: it blocks the member even if there are requests
 			if w := members[i].WaitsFor; n.Kind == view.NeedDialog && w != "" {
 				s.Members[i].WaitsFor = string(w)
 			}
@@ -129,7 +129,7 @@ func waitsFor(s *view.Snapshot, members []ledger.Member) {
 	}
 }
 
-// events returns the newest events that people read about, in order.
+// events returns the newest events of interest to people, in order.
 func events(ctx context.Context, t *tool.Team, s view.Snapshot) ([]view.Event, error) {
 	last, err := t.Ledger.LastEvent(ctx)
 	if err != nil {
@@ -143,8 +143,8 @@ func events(ctx context.Context, t *tool.Team, s view.Snapshot) ([]view.Event, e
 	return told[max(0, len(told)-eventsKept):], nil
 }
 
-// Told returns those of a list of events that people read about, in sentences with the
-// subjects of the snapshot.
+// Told returns the events of a list that interest people, as sentences with the subjects of the
+// snapshot.
 func Told(s view.Snapshot, list []ledger.Event) []view.Event {
 	subjects := map[string]string{}
 	for _, x := range s.Tasks {
@@ -185,7 +185,7 @@ func filled(name string, tasks []ledger.Task, stuck map[string]bool, members []l
 	return s
 }
 
-// Tasks returns tasks as screens show them; which are stuck is judged among them.
+// Tasks converts tasks for screens; whether one is stuck is determined among them.
 func Tasks(list []ledger.Task) []view.Task {
 	behind := stuck(list)
 	out := make([]view.Task, len(list))
@@ -195,7 +195,7 @@ func Tasks(list []ledger.Task) []view.Task {
 	return out
 }
 
-// Task returns a task as screens show it.
+// Task converts a task for screens.
 func Task(t ledger.Task, stuck bool) view.Task {
 	v := view.Task{
 		ID: t.ID, Subject: t.Subject, Status: t.Status, Owner: t.OwnerName, Waits: t.BlockedBy,
@@ -216,7 +216,7 @@ func Task(t ledger.Task, stuck bool) view.Task {
 	return v
 }
 
-// numbers are those of the whole board.
+// numbers returns the counts of the whole board.
 func numbers(b ledger.Board) *view.Counts {
 	c := b.Counts
 	return &view.Counts{
@@ -255,7 +255,7 @@ func stuck(tasks []ledger.Task) map[string]bool {
 	return memo
 }
 
-// shortID is an id for people: of a uuid the first block is enough.
+// shortID returns an id for people: of a uuid the first block is enough.
 func shortID(id string) string {
 	if len(id) == 36 && id[8] == '-' {
 		return id[:8]

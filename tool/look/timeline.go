@@ -13,8 +13,7 @@ import (
 	"github.com/teamctl/teamctl/tool"
 )
 
-// Window is a part of a team's history: a run, or from a time on. Now is its end where the run
-// has none.
+// Window is a part of a team's history: a run, or the time since a moment. An open run ends now.
 type Window struct {
 	Run      int64 // 0: none
 	From, To time.Time
@@ -22,7 +21,7 @@ type Window struct {
 	Closed   bool   // the run has ended
 }
 
-// RunWindow returns that of a run, 0 for the current one.
+// RunWindow returns the window of a run, 0 for the current one.
 func RunWindow(ctx context.Context, t *tool.Team, id int64, now time.Time) (Window, error) {
 	run, err := t.Ledger.RunInfo(ctx, id)
 	w := Window{Run: run.ID, Name: run.Name, From: stamp(run.StartedAt), To: now}
@@ -32,7 +31,7 @@ func RunWindow(ctx context.Context, t *tool.Team, id int64, now time.Time) (Wind
 	return w, err
 }
 
-// Timeline reads what members did in a window.
+// Timeline returns what members did in a window.
 func Timeline(ctx context.Context, t *tool.Team, w Window) (l view.Timeline, err error) {
 	var since time.Time
 	if !w.Closed {
@@ -47,7 +46,7 @@ func Timeline(ctx context.Context, t *tool.Team, w Window) (l view.Timeline, err
 	return timeline(ctx, t, w, since)
 }
 
-// timeline reads it from the ledger alone. Since down nobody stands behind what that says.
+// timeline builds a Timeline from the ledger. Since down the ledger's state is unmaintained.
 func timeline(ctx context.Context, t *tool.Team, w Window, down time.Time) (view.Timeline, error) {
 	in := view.TimelineIn{Team: t.Layout.Key, Run: w.Run, From: w.From, To: w.To, Subjects: map[string]string{}, Down: down}
 	members, err := t.Ledger.Members(ctx, false)
@@ -86,7 +85,7 @@ func fact(e ledger.Event) view.Fact {
 		Reason   string `json:"reason"`
 		ExitText string `json:"exitText"`
 	}
-	if json.Unmarshal(e.Data, &d) == nil { // without data it is a fact all the same
+	if json.Unmarshal(e.Data, &d) == nil { // an event without data still counts
 		f.Attempt = d.Attempt
 		if f.What == team.EventMemberState {
 			f.Why = cmp.Or(d.ExitText, d.Reason)

@@ -11,12 +11,12 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Paused reports a member whose processes stand still.
+// Paused reports whether a member's processes are paused.
 func Paused(m ledger.Member) bool {
 	return m.Observed == team.Running && m.Reason == state.PausedReason
 }
 
-// Why says why a member is in its state, "" where nothing is known.
+// Why returns why a member is in its state, "" if unknown.
 func Why(m ledger.Member) string {
 	switch {
 	case m.TurnError != "":
@@ -29,8 +29,7 @@ func Why(m ledger.Member) string {
 	return m.ExitText
 }
 
-// Since returns since when a member runs, or since when it does not, in Unix
-// milliseconds.
+// Since returns since when a member has been running, or not running, in Unix milliseconds.
 func Since(m ledger.Member) int64 {
 	if m.EndedAt != 0 {
 		return m.EndedAt
@@ -41,7 +40,7 @@ func Since(m ledger.Member) int64 {
 	return m.JoinedAt
 }
 
-// HandedIn says what a task waits for whose work is done, "" where it is in work.
+// HandedIn returns what a submitted task waits for, "" if it was not submitted.
 func HandedIn(t ledger.Task) string {
 	switch {
 	case t.Verification != 0:
@@ -52,8 +51,8 @@ func HandedIn(t ledger.Task) string {
 	return ""
 }
 
-// Failure says in one line why a task failed: the first line of the error and the last,
-// which is where programs say what went wrong.
+// Failure returns in one line why a task failed: the first line of the error and the last, where
+// programs report the cause.
 func Failure(r ledger.Result) string {
 	first, rest, _ := strings.Cut(strings.TrimSpace(plain.Text(r.Error)), "\n")
 	last := rest[strings.LastIndexByte(rest, '\n')+1:]
@@ -63,7 +62,7 @@ func Failure(r ledger.Result) string {
 	return first
 }
 
-// stamp is a time of the ledger, zero for 0.
+// stamp converts a time of the ledger, zero for 0.
 func stamp(ms int64) time.Time {
 	if ms == 0 {
 		return time.Time{}

@@ -1,28 +1,28 @@
-// Package mcp serves the operations of package op to MCP clients, over the
-// official SDK; it is the only room that knows the protocol.
+// Package mcp serves the operations of package op to MCP clients, with the official SDK; it is the
+// only package that knows the protocol.
 //
 // # Identity
 //
-// Who a client is, says what started the server: the environment, flags and the
-// token of a member. Nothing depends on initialize, which the newest clients never
-// send. A client of a member is that member, one without an identity is the person
-// that leads, in the permission mode of the lead. It is verified with every call.
+// The start of the server determines who a client is: the environment, flags and the token of a
+// member. Nothing depends on initialize, which the newest clients never send. A client started by a
+// member is that member; a client without an identity is a program that leads the team, with the
+// permission mode of the lead. The identity is verified with every call.
 //
-// # What is offered
+// # Tools
 //
-// Tools are those that the caller's role, permission mode and team allow, and are
-// announced anew when one of these changes. A call of any other operation is
-// answered by the operation, with the refusal that every door gives.
+// The server announces the tools that the caller's role, permission mode and team allow, and
+// announces them again when one of these changes. A call of any other operation is answered by the
+// operation itself, with the same refusal as elsewhere.
 //
 // # Results
 //
-// A result is structured content, and the same JSON as text. An error is a tool
-// error: the text is {"success": false, "error", "code", "reason", "hint"}, the
-// same as the "error" of teamctl --json, with the codes of docs/tools.md.
+// A result is structured content, and the same JSON as text. An error is a tool error: the text is
+// {"success": false, "error", "code", "reason", "hint"}, the same as the "error" of teamctl --json,
+// with the codes of docs/tools.md.
 //
-// # What changes
+// # Resources
 //
-// Roster, task board, own mailbox and own thread are resources. While a client has
-// subscribed to one, a change of the ledger that changes it is notified. The watch
-// is by event: a server at rest uses no CPU.
+// The roster, the task board, the caller's mailbox and the caller's thread are resources. While a
+// client subscribes to one, it is notified of changes. The server waits for events, so it uses no
+// CPU while nothing changes.
 package mcp

@@ -16,11 +16,11 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Path is where the HTTP form serves.
+// Path is the path of the HTTP transport.
 const Path = "/mcp"
 
-// Listen opens a loopback address for Serve, as 127.0.0.1:0. Any other address is
-// refused: what a client may do here is what the identity behind it may do.
+// Listen opens a loopback address for Serve, such as 127.0.0.1:0. It refuses any other address,
+// since clients get the rights of the server's identity.
 func Listen(ctx context.Context, addr string) (net.Listener, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -43,9 +43,9 @@ func Listen(ctx context.Context, addr string) (net.Listener, error) {
 // sessionIdle is how long a client over HTTP may be silent before its session ends.
 const sessionIdle = time.Hour
 
-// Serve serves clients over HTTP until ctx ends. Each request needs the bearer
-// token; one whose Host or Origin is not of this machine is refused first, so that
-// no web page reaches us through a name that it made point here.
+// Serve serves clients over HTTP until ctx ends. Each request needs the bearer token. A request
+// whose Host or Origin is not this machine is refused first, so that no web page reaches the
+// server through a name that it points here.
 func (s *Server) Serve(ctx context.Context, ln net.Listener, token string) error {
 	streamable := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s.sdk },
 		&sdk.StreamableHTTPOptions{SessionTimeout: sessionIdle, PropagateRequestCancellation: true})
@@ -62,7 +62,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, token string) error
 		return team.Errorf(team.CodeUnavailable, "serve: %w", err)
 	case <-ctx.Done():
 	}
-	// Streams are open as long as their clients want: they are cut.
+	// Streams stay open as long as clients want, so they are closed.
 	err := srv.Close()
 	if serr := <-failed; !errors.Is(serr, http.ErrServerClosed) {
 		err = errors.Join(err, serr)
@@ -73,7 +73,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, token string) error
 	return err
 }
 
-// guard lets requests through that name this machine and bring the token.
+// guard passes requests on that name this machine and contain the token.
 func guard(token string, next http.Handler) http.Handler {
 	want := sha256.Sum256([]byte(token))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

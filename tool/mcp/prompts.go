@@ -16,7 +16,7 @@ import (
 //go:embed prompt/*.md
 var promptTexts embed.FS
 
-// prompts are the texts that coordinate a team (R159).
+// prompts are texts about coordinating a team.
 var prompts = []sdk.Prompt{
 	{Name: "team-workflow", Title: "Team workflow", Description: "How to lead a team from its creation to its end, in six steps."},
 	{Name: "delegate-mode", Title: "Delegate mode", Description: "What a lead in delegate mode may use, and what it is there for."},
@@ -37,12 +37,12 @@ func (s *Server) addPrompts() {
 	}
 }
 
-// instructions are what the caller is told at the beginning. A lead in delegate mode is
-// told what that leaves it: it may never ask for the prompt.
+// instructions returns the text that the caller gets at the start. For a lead in delegate mode it
+// includes what that mode permits, since the client may never read the prompt.
 func (s *Server) instructions(ctx context.Context) string {
 	t, c, err := s.session.Open(ctx, "")
 	if err != nil {
-		return instructions // there is no team yet, or the first call says what is wrong
+		return instructions // there is no team yet, or the first call reports the error
 	}
 	text, terr := "", error(nil)
 	if c.Session != "" && !c.Person && c.Name != team.LeadName {
@@ -59,7 +59,7 @@ func (s *Server) instructions(ctx context.Context) string {
 	return instructions + "\n\n" + text
 }
 
-// introduce tells a member who it is and who is there.
+// introduce returns a description of a member and its team, for that member.
 func introduce(ctx context.Context, t *tool.Team, c tool.Caller) (string, error) {
 	roster, err := t.Ledger.Members(ctx, false)
 	if err != nil {
@@ -74,7 +74,7 @@ func introduce(ctx context.Context, t *tool.Team, c tool.Caller) (string, error)
 	return fmt.Sprintf("You are %q, a member of the team %q.\n", c.Name, t.Layout.Key) + team.Introduce(self, tool.PeersOf(c.Name, roster)), nil
 }
 
-// prompt is a text with the current team put in.
+// prompt returns a prompt with the current team filled in.
 func (s *Server) prompt(ctx context.Context, name string) (string, error) {
 	b, err := promptTexts.ReadFile("prompt/" + name + ".md")
 	if err != nil {

@@ -12,13 +12,13 @@ import (
 	"github.com/teamctl/teamctl/tool/op"
 )
 
-// resource is one thing that a client may read and subscribe to.
+// resource is something that a client may read and subscribe to.
 type resource struct {
 	uri, name, title, text string
 	read                   func(ctx context.Context, t *tool.Team, c tool.Caller) (any, error)
 }
 
-// The resources.
+// URIs of the resources.
 const (
 	URIRoster = "teamctl://team/roster"
 	URITasks  = "teamctl://team/tasks"
@@ -75,7 +75,7 @@ func (s *Server) addResources() {
 	}
 }
 
-// read is a resource as JSON.
+// read returns a resource as JSON.
 func (s *Server) read(ctx context.Context, r resource) (string, error) {
 	t, c, err := s.session.Open(ctx, "")
 	if err != nil {

@@ -9,11 +9,10 @@ import (
 	"github.com/teamctl/teamctl/tool"
 )
 
-// lookPause is the least time between two looks at a ledger that keeps changing.
+// lookPause is the minimum time between two looks at a ledger that keeps changing.
 const lookPause = 50 * time.Millisecond
 
-// wake has the watch look which team is the current one: a call may have created
-// or deleted it.
+// wake makes the watch determine the current team again: a call may have created or deleted it.
 func (s *Server) wake() {
 	select {
 	case s.kick <- struct{}{}:
@@ -21,13 +20,13 @@ func (s *Server) wake() {
 	}
 }
 
-// watch follows the current team until ctx ends. Without one it waits for a call.
+// watch follows the current team until ctx ends. Without a team it waits for a call.
 func (s *Server) watch(ctx context.Context) {
 	defer close(s.done)
 	for ctx.Err() == nil {
 		t, _, err := s.session.Open(ctx, "")
 		if err != nil {
-			s.refresh(ctx, nil, map[string]string{}) // what leads to a team
+			s.refresh(ctx, nil, map[string]string{}) // the operations that lead to a team
 			select {
 			case <-ctx.Done():
 			case <-s.kick:
@@ -35,15 +34,15 @@ func (s *Server) watch(ctx context.Context) {
 			continue
 		}
 		s.follow(ctx, t)
-		_ = t.Close() // only read from: nothing is lost
+		_ = t.Close() // it was only read
 	}
 }
 
-// follow looks at a team after every change, until another one is the current.
+// follow looks at a team after every change, until another one is current.
 func (s *Server) follow(ctx context.Context, t *tool.Team) {
 	changes, stop, err := t.Ledger.Changes(ctx)
 	if err != nil {
-		s.pause(ctx, time.Second) // out of watches: the next look may find one
+		s.pause(ctx, time.Second) // no watch is available: try again later
 		return
 	}
 	defer stop()
@@ -73,11 +72,11 @@ func (s *Server) pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// refresh announces what is offered and what has changed of the resources that
-// somebody has subscribed to. seen is what they were.
+// refresh announces the available tools, and the changes of resources with subscribers. seen has
+// their previous contents.
 func (s *Server) refresh(ctx context.Context, t *tool.Team, seen map[string]string) {
 	if err := s.offer(ctx); err != nil {
-		// Not to be verified any more: nothing is on offer.
+		// The identity is no longer valid: no tools are available.
 		_ = s.announce(nil)
 		return
 	}

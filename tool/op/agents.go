@@ -10,8 +10,7 @@ import (
 	"github.com/teamctl/teamctl/tool"
 )
 
-// agentOps are what agents of the built-in kind are made of, and what their sessions are
-// set to.
+// agentOps are the operations on specs and sessions of built-in agents.
 func agentOps() []Op {
 	specs, sessions := []tool.Operation{tool.OpSpecs}, []tool.Operation{tool.OpSessions}
 	return []Op{
@@ -27,7 +26,7 @@ func agentOps() []Op {
 // AgentsListIn names the team.
 type AgentsListIn struct{ TeamRef }
 
-// AgentsListOut is the team's agent specs, by id.
+// AgentsListOut has the team's agent specs, by id.
 type AgentsListOut struct {
 	Agents []ledger.Spec `json:"agents"`
 }
@@ -39,7 +38,7 @@ func agentsList(ctx context.Context, s *Session, in AgentsListIn) (AgentsListOut
 	})
 }
 
-// AgentCreateIn is a spec to be.
+// AgentCreateIn is a new spec.
 type AgentCreateIn struct {
 	TeamRef
 	Draft json.RawMessage `json:"draft" jsonschema:"The spec: name, and what it should have of agent_id (made of the name where it is left out), description, defaults {model {provider, model, temperature, effort, max_output_tokens}, system_prompt}, policy {tools {allow, deny}, skills {allow, deny}}, context_policy {memory, memory_budget, memory_filter}, workspace {overlay}."`
@@ -64,13 +63,13 @@ func agentUpdate(ctx context.Context, s *Session, in AgentUpdateIn) (ledger.Spec
 	})
 }
 
-// ModelsListIn lists models.
+// ModelsListIn selects models.
 type ModelsListIn struct {
 	TeamRef
 	Provider string `json:"provider,omitempty" jsonschema:"Only those of this provider."`
 }
 
-// ModelsListOut are models by provider.
+// ModelsListOut has models by provider.
 type ModelsListOut struct {
 	Providers []tool.ProviderModels `json:"providers"`
 }
@@ -89,7 +88,7 @@ type SetModelIn struct {
 	SessionKey string `json:"session_key,omitempty" jsonschema:"Key of the session, or name of the member whose own it is; the caller's where it is left out."`
 }
 
-// SetModelOut is what a session is set to.
+// SetModelOut is the session's new setting.
 type SetModelOut struct {
 	SessionKey string `json:"session_key"`
 	ModelRef   string `json:"model_ref"`
@@ -118,7 +117,7 @@ type SetAgentIn struct {
 	SessionKey string `json:"session_key,omitempty" jsonschema:"Key of the session, or name of the member whose own it is; the caller's where it is left out."`
 }
 
-// SetAgentOut is the spec that a session has from its next turn on.
+// SetAgentOut is the spec of a session from its next turn on.
 type SetAgentOut struct {
 	SessionKey string `json:"session_key"`
 	AgentID    string `json:"agent_id"`
@@ -136,7 +135,7 @@ func setAgent(ctx context.Context, s *Session, in SetAgentIn) (SetAgentOut, erro
 	})
 }
 
-// sessionOf is the session that a call is about: the caller's own unless one is named.
+// sessionOf returns the named session, or the caller's own.
 func sessionOf(c tool.Caller, key string) (string, error) {
 	if key != "" {
 		return key, nil

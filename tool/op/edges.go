@@ -31,7 +31,7 @@ func edgeList(ctx context.Context, s *Session, in EdgeListIn) (EdgeListOut, erro
 	})
 }
 
-// EdgeIn names an edge (R256).
+// EdgeIn names an edge.
 type EdgeIn struct {
 	TeamRef
 	From string        `json:"from" jsonschema:"Name of the member that the edge leads from."`
@@ -39,7 +39,7 @@ type EdgeIn struct {
 	To   string        `json:"to" jsonschema:"Name of the member that it leads to."`
 }
 
-// EdgeOut is an edge and what became of it.
+// EdgeOut is an edge and the result.
 type EdgeOut struct {
 	Status string `json:"status" jsonschema:"added, already_set or removed"`
 	team.Edge

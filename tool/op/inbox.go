@@ -40,7 +40,7 @@ func inboxRead(ctx context.Context, s *Session, in InboxReadIn) (tool.InboxOut, 
 	})
 }
 
-// reader is one who reads a mailbox: a client and the member that it acts for.
+// reader identifies a reader of a mailbox: a client and its member.
 type reader struct {
 	client  string
 	team    string
@@ -54,14 +54,13 @@ func readerOf(ctx context.Context, t *tool.Team, c tool.Caller) reader {
 
 type clientKey struct{}
 
-// WithClient names the client that a call comes from, by its id, where
-// several share a session: what one was given is not confirmed by the next call of
-// another.
+// WithClient names the client of a call, by its id, if several share a session: a call of one
+// client does not confirm mail returned to another.
 func WithClient(ctx context.Context, client string) context.Context {
 	return context.WithValue(ctx, clientKey{}, client)
 }
 
-// gave notes what a call returns. A client that has cancelled the call gets no answer.
+// gave records the mail that a call returns. A client that has cancelled the call gets no answer.
 func (s *Session) gave(ctx context.Context, t *tool.Team, c tool.Caller, ids []string) {
 	if ctx.Err() != nil {
 		return
@@ -80,8 +79,8 @@ func (s *Session) gave(ctx context.Context, t *tool.Team, c tool.Caller, ids []s
 	}
 }
 
-// acked marks as read what the caller confirms: the ids that it names, or else all that
-// its earlier calls have returned, since it calls again.
+// acked marks mail as read that the caller confirms: the named ids, or else everything that its
+// earlier calls returned, since it calls again.
 func (s *Session) acked(ctx context.Context, t *tool.Team, c tool.Caller, ids []string) error {
 	r, evidence := readerOf(ctx, t, c), "confirmed by "+c.Name
 	s.mu.Lock()
@@ -98,7 +97,7 @@ func (s *Session) acked(ctx context.Context, t *tool.Team, c tool.Caller, ids []
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, id := range given { // what is unread still is returned again
+	for _, id := range given { // unread mail is returned again
 		delete(s.given[r], id)
 	}
 	if len(s.given[r]) == 0 {
@@ -107,8 +106,8 @@ func (s *Session) acked(ctx context.Context, t *tool.Team, c tool.Caller, ids []
 	return nil
 }
 
-// Received confirms what the last InboxRead has returned, where no call of the same
-// client will follow: its answer has been written where the client wanted it.
+// Received confirms the mail returned by the last InboxRead if the same client will make no
+// further call: the answer was written to where the client wanted it.
 func (s *Session) Received(ctx context.Context) error {
 	s.mu.Lock()
 	teams := make([]string, 0, len(s.given))

@@ -25,7 +25,7 @@ func scratchpadGet(ctx context.Context, s *Session, in ScratchpadGetIn) (ledger.
 	return on(ctx, s, in.TeamRef, func(t *tool.Team, _ tool.Caller) (ledger.Scratchpad, error) { return t.Scratchpad(ctx) })
 }
 
-// ScratchpadMergeIn (R242-R246).
+// ScratchpadMergeIn changes the scratchpad.
 type ScratchpadMergeIn struct {
 	TeamRef
 	Patch           json.RawMessage `json:"patch" jsonschema:"Top-level keys to set. A key is replaced as a whole: nothing is merged deeper."`
@@ -58,7 +58,7 @@ type WorktreeDiffIn struct {
 	Stat  bool     `json:"stat,omitempty" jsonschema:"Only which files, and how many lines."`
 }
 
-// WorktreeDiffOut is what members have changed.
+// WorktreeDiffOut has the changes of members.
 type WorktreeDiffOut struct {
 	Diffs []tool.WorktreeDiff `json:"diffs"`
 }

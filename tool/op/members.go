@@ -26,13 +26,13 @@ func memberOps() []Op {
 	}
 }
 
-// SpawnIn starts members, all alike.
+// SpawnIn spawns one or several identical members.
 type SpawnIn struct {
 	TeamRef
 	team.Spawn
 }
 
-// SpawnOut is the new member. Of several it is the first, and Members has all of them.
+// SpawnOut is the new member. Of several it is the first, and Members has all.
 type SpawnOut struct {
 	tool.Spawned
 	Members []tool.Spawned `json:"members,omitempty"`
@@ -52,7 +52,7 @@ func spawn(ctx context.Context, s *Session, in SpawnIn) (SpawnOut, error) {
 		if len(list) == 1 {
 			return SpawnOut{Spawned: list[0]}, nil
 		}
-		return SpawnOut{Spawned: list[up], Members: list}, nil // with those that failed
+		return SpawnOut{Spawned: list[up], Members: list}, nil // including those that failed
 	})
 }
 
@@ -88,7 +88,7 @@ type TeammateIn struct {
 	Name string `json:"name" jsonschema:"Name of the member, or its agent id."`
 }
 
-// one calls an operation on members for a single one.
+// one calls an operation on members for a single member.
 func one(ctx context.Context, s *Session, in TeammateIn, what string, f func(*tool.Team, tool.Caller, []string) ([]ledger.Member, error)) (MemberInfo, error) {
 	return on(ctx, s, in.TeamRef, func(t *tool.Team, c tool.Caller) (MemberInfo, error) {
 		list, err := f(t, c, []string{in.Name})
@@ -121,7 +121,7 @@ func teammateResume(ctx context.Context, s *Session, in TeammateIn) (MemberInfo,
 	})
 }
 
-// TeammateInterruptOut says that the interrupt was given.
+// TeammateInterruptOut confirms the interrupt.
 type TeammateInterruptOut struct {
 	Success bool   `json:"success"`
 	Message string `json:"message"`
@@ -136,7 +136,7 @@ func teammateInterrupt(ctx context.Context, s *Session, in TeammateIn) (Teammate
 	})
 }
 
-// TeammateRenameIn gives one member another name.
+// TeammateRenameIn renames one member.
 type TeammateRenameIn struct {
 	TeamRef
 	Name    string `json:"name" jsonschema:"Name of the member, or its agent id."`
@@ -149,7 +149,7 @@ func teammateRename(ctx context.Context, s *Session, in TeammateRenameIn) (tool.
 	})
 }
 
-// TeammateModeIn sets a permission mode (R155).
+// TeammateModeIn sets a permission mode.
 type TeammateModeIn struct {
 	TeamRef
 	Name string    `json:"name" jsonschema:"Name of the member, or team-lead for the lead itself."`
@@ -163,14 +163,14 @@ func teammateMode(ctx context.Context, s *Session, in TeammateModeIn) (MemberInf
 	})
 }
 
-// TeammateOutputIn asks for a screen.
+// TeammateOutputIn requests a screen.
 type TeammateOutputIn struct {
 	TeamRef
 	Name  string `json:"name" jsonschema:"Name of the member, or its agent id."`
 	Lines int    `json:"lines,omitempty" jsonschema:"Lines above the screen to show as well."`
 }
 
-// TeammateOutputOut is what a member's screen shows.
+// TeammateOutputOut is the content of a member's screen.
 type TeammateOutputOut struct {
 	Name   string `json:"name"`
 	Output string `json:"output"`

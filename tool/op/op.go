@@ -1,23 +1,21 @@
-// Package op is the table of operations as other programs call them: each one
-// once, with the names and parameters of the documents, the schemas of its input
-// and output from the Go types, what it is for in the words of doc/NAME.md, and
-// who may call it.
+// Package op is the table of operations for other programs: each operation once, with the
+// documented names and parameters, the schemas of its input and output from the Go types, a
+// description from doc/NAME.md, and who may call it.
 //
-// [Session.Call] is the one way in. The MCP server and teamctl call go through it
-// with JSON; a Go program does the same, or calls package tool with its types. So
-// the doors cannot differ in what they refuse or in what they say about it.
+// [Session.Call] is the only entry point. The MCP server and teamctl call use it with JSON; a Go
+// program does the same, or calls package tool with its types. All ways therefore refuse the same
+// calls with the same errors.
 //
 // # Strict inputs
 //
-// A parameter that an operation does not have is refused by name, one that is
-// missing too; a parameter that is null counts as not given. Nothing has been
-// done when an input is refused.
+// Unknown and missing parameters are refused by name; a null parameter counts as missing. A
+// refused input has had no effect.
 //
-// # What is on offer
+// # Availability
 //
-// Who calls, decides: the role by the table of package tool, the permission mode,
-// and what the team has set. [Session.Offered] is the same decision for a list of
-// tools; the operations themselves decide again on every call.
+// The caller's role (by the table of package tool), the permission mode and the team's settings
+// determine which operations are available. [Session.Offered] applies them to a list of tools; the
+// operations themselves check again on every call.
 package op
 
 import (
@@ -38,17 +36,17 @@ import (
 // Op is one operation.
 type Op struct {
 	Name string
-	Verb string // the same at a shell: "task add"
-	// Gates are the rows of the table of roles that lead in: one of them is enough
-	// to be offered the operation. None: it is everybody's.
+	Verb string // the equivalent command: "task add"
+	// Gates are operations in the table of roles: permission for one of them is enough to use this
+	// operation. None: everyone may use it.
 	Gates       []tool.Operation
-	ReadOnly    bool // changes nothing that others see
-	Destructive bool // takes away what may be missed
-	Idempotent  bool // once more changes nothing more
+	ReadOnly    bool // changes nothing visible to others
+	Destructive bool // removes something that may be needed
+	Idempotent  bool // repeating it changes nothing more
 	Outside     bool // works without a team
-	Long        bool // may take as long as others take: reports progress, can be cancelled
-	// Also are further names that parameters are taken by: those of the documents, where
-	// the same word means something else here.
+	Long        bool // may wait for others: reports progress, can be cancelled
+	// Also has alternative names of parameters, from documents in which the usual name means
+	// something else here.
 	Also map[string]string
 
 	in, out reflect.Type
@@ -56,7 +54,7 @@ type Op struct {
 	run     func(ctx context.Context, s *Session, in any) (any, error)
 }
 
-// with completes an operation by what it runs.
+// with completes an operation with its function.
 func with[In, Out any](o Op, run func(context.Context, *Session, In) (Out, error)) Op {
 	o.in, o.out = reflect.TypeFor[In](), reflect.TypeFor[Out]()
 	o.decode = func(raw json.RawMessage) (any, error) {
@@ -74,7 +72,7 @@ func with[In, Out any](o Op, run func(context.Context, *Session, In) (Out, error
 	return o
 }
 
-// Decode checks a JSON input and returns it as the type of the operation.
+// Decode validates a JSON input and returns it as the operation's input type.
 func (o Op) Decode(input json.RawMessage) (any, error) {
 	raw, err := o.checkInput(input)
 	if err != nil {
@@ -83,8 +81,8 @@ func (o Op) Decode(input json.RawMessage) (any, error) {
 	return o.decode(raw)
 }
 
-// TeamRef is the team that an operation is about; every input but those of
-// TeamCreate and TeamDelete has it.
+// TeamRef names the team of an operation; every input except those of TeamCreate and TeamDelete
+// has it.
 type TeamRef struct {
 	TeamName string `json:"team_name,omitempty" jsonschema:"Name of the team; the current one if left out."`
 }
@@ -92,17 +90,17 @@ type TeamRef struct {
 //go:embed doc/*.md
 var docs embed.FS
 
-// Doc is the description for a model, in Markdown: what it does, when to use it,
-// an example, what it refuses.
+// Doc returns the description for a model, in Markdown: purpose, when to use it, an example,
+// refusals.
 func (o Op) Doc() string {
 	b, err := docs.ReadFile("doc/" + o.Name + ".md")
 	if err != nil {
-		return "" // TestDocs shows it
+		return "" // TestDocs reports it
 	}
 	return strings.TrimSpace(string(b))
 }
 
-// Title is the name in words.
+// Title returns the name in words.
 func (o Op) Title() string {
 	var b strings.Builder
 	for i, r := range o.Name {
@@ -118,7 +116,7 @@ func (o Op) Title() string {
 	return b.String()
 }
 
-// InputSchema is the JSON schema of the input: an object without other properties.
+// InputSchema returns the JSON schema of the input: an object without other properties.
 func (o Op) InputSchema() (*jsonschema.Schema, error) {
 	s, err := schemaFor(o.in, true)
 	if err != nil {
@@ -127,7 +125,7 @@ func (o Op) InputSchema() (*jsonschema.Schema, error) {
 	return s, nil
 }
 
-// OutputSchema is the JSON schema of the result.
+// OutputSchema returns the JSON schema of the result.
 func (o Op) OutputSchema() (*jsonschema.Schema, error) {
 	s, err := schemaFor(o.out, false)
 	if err != nil {
@@ -136,7 +134,7 @@ func (o Op) OutputSchema() (*jsonschema.Schema, error) {
 	return s, nil
 }
 
-// All is every operation, in the order of the documentation.
+// All returns all operations, in the order of the documentation.
 func All() []Op {
 	var all []Op
 	for _, part := range [][]Op{teamOps(), memberOps(), taskOps(), talkOps(), approvalOps(), edgeOps(), lookOps(), waitOps(), agentOps()} {
@@ -145,7 +143,7 @@ func All() []Op {
 	return all
 }
 
-// Find is the operation of that name. CodeNotFound; the hint has what is near.
+// Find returns the operation with a name. CodeNotFound; the hint has similar names.
 func Find(name string) (Op, error) {
 	var names []string
 	near := ""

@@ -16,12 +16,12 @@ import (
 	"github.com/teamctl/teamctl/tool/teamfile"
 )
 
-// schemaFor is the schema of a type. Raw JSON may be anything in a result and is
-// an object in an input. What the library lets be null because a Go slice or
-// pointer can be is no null here: in an input null is the same as not given, and
-// in a result Encode writes none. Clients in other languages choke on it.
+// schemaFor returns the schema of a type. Raw JSON may be any value in a result and must be an
+// object in an input. Values that the library makes nullable because a Go slice or pointer can be
+// nil are not nullable here: a null input counts as missing, and Encode writes no nulls, which
+// clients in other languages cannot handle.
 func schemaFor(t reflect.Type, input bool) (*jsonschema.Schema, error) {
-	raw := &jsonschema.Schema{Description: "Any JSON value."} // {} alone would be written as true
+	raw := &jsonschema.Schema{Description: "Any JSON value."} // {} would be encoded as true
 	if input {
 		raw = &jsonschema.Schema{Type: "object"}
 	}
@@ -58,7 +58,7 @@ func enum[T ~string](list []T) *jsonschema.Schema {
 	return s
 }
 
-// tighten takes null out of the types of a schema and of those below it.
+// tighten removes null from the types of a schema and its descendants.
 func tighten(s *jsonschema.Schema) {
 	if s == nil {
 		return
@@ -76,7 +76,7 @@ func tighten(s *jsonschema.Schema) {
 	}
 }
 
-// loosen lets the objects of a result have further properties.
+// loosen permits further properties in the objects of a result.
 func loosen(s *jsonschema.Schema) {
 	if s == nil {
 		return
@@ -91,7 +91,7 @@ func loosen(s *jsonschema.Schema) {
 	}
 }
 
-// checkInput is the input with what is null left out, once it fits the schema.
+// checkInput validates the input and returns it without nulls.
 func (o Op) checkInput(raw json.RawMessage) (json.RawMessage, error) {
 	if len(strings.TrimSpace(string(raw))) == 0 || string(raw) == "null" {
 		raw = json.RawMessage("{}")
@@ -131,7 +131,7 @@ func (o Op) checkInput(raw json.RawMessage) (json.RawMessage, error) {
 			in[name] = idText(v)
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(in)) { // one at a time: the error names it
+	for _, name := range slices.Sorted(maps.Keys(in)) { // one at a time, so that the error names it
 		r, err := schema.Properties[name].Resolve(nil)
 		if err == nil {
 			err = r.Validate(in[name])
@@ -153,8 +153,8 @@ func (o Op) checkInput(raw json.RawMessage) (json.RawMessage, error) {
 	return out, nil
 }
 
-// ids are the parameters that hold ids. Models and clients that read the digits of
-// one as a number mean the id all the same.
+// ids are the parameters with ids. Models and clients sometimes send an id that consists of digits
+// as a number, which is accepted.
 var ids = []string{"task_id", "task_ids", "dependsOn", "addDependsOn", "removeDependsOn", "addBlocks", "addBlockedBy", "request_id", "message_id", "id"}
 
 func idText(v any) any {
@@ -171,7 +171,7 @@ func idText(v any) any {
 	return v
 }
 
-// plain is what a validation error says, without the path that we name ourselves.
+// plain returns the text of a validation error without the path, which the caller adds.
 func plain(err error) string {
 	text := err.Error()
 	for strings.HasPrefix(text, "validating ") {
@@ -198,8 +198,8 @@ func (o Op) parameters(s *jsonschema.Schema) string {
 	return "its parameters are " + strings.Join(names, ", ")
 }
 
-// Encode is a result as JSON that fits the output schema: a list that is nil in Go
-// is an empty one, and what is null otherwise is left out.
+// Encode encodes a result as JSON that matches the output schema: a nil list becomes an empty one,
+// and other nulls are omitted.
 func (o Op) Encode(out any) (json.RawMessage, error) {
 	b, err := json.Marshal(out)
 	if err != nil {
@@ -224,7 +224,7 @@ func (o Op) Encode(out any) (json.RawMessage, error) {
 	return b, nil
 }
 
-// fill puts an empty list where the schema has one and the value is null.
+// fill replaces null by an empty list where the schema has a list.
 func fill(s *jsonschema.Schema, v any) any {
 	if s == nil {
 		return v
@@ -242,7 +242,7 @@ func fill(s *jsonschema.Schema, v any) any {
 		for name, val := range v {
 			p := s.Properties[name]
 			if p == nil {
-				continue // of a free-form object: as it is
+				continue // of a free-form object: unchanged
 			}
 			if v[name] = fill(p, val); v[name] == nil && p.Type != "" && !slices.Contains(s.Required, name) {
 				delete(v, name)

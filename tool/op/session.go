@@ -12,34 +12,33 @@ import (
 	"github.com/teamctl/teamctl/tool"
 )
 
-// Session is one caller's way to the operations: one MCP connection, one command,
-// one Go program. It remembers the team that was created in it, nothing else: who
-// calls is verified anew with every call, since a member gets a new token with
-// every start, and its role and mode may change.
+// Session gives one caller access to the operations: one MCP connection, one command, one Go
+// program. It remembers only the team created in it: the caller is verified with every call, since
+// a member gets a new token with every start, and its role and mode may change.
 type Session struct {
 	Env *tool.Env
-	// Who verifies who asks of an open team.
+	// Who verifies the caller against an open team.
 	Who func(ctx context.Context, t *tool.Team) (tool.Caller, error)
-	// Outsider is who asks while no team is open.
+	// Outsider returns the caller while no team is open.
 	Outsider func() tool.Caller
-	// AsLead: a client without a member's identity is a program that leads the team
-	// (tool.Lead), never the person. Every MCP client is one.
+	// AsLead: a client without a member's identity is a program that leads the team (tool.Lead),
+	// never the person. That holds for every MCP client.
 	AsLead bool
-	// Place is where the caller's screen is, for panes next to it.
+	// Place is the position of the caller's screen, for panes beside it.
 	Place team.Place
 	mu    sync.Mutex
 	team  string // key of the current team; "" until one is named or created
-	// given is the mail that was returned and not confirmed.
+	// given is returned but unconfirmed mail.
 	given map[reader]map[string]bool
 }
 
-// NewSession returns a session on a team, or on the one that the environment and
-// the home directory name where key is empty.
+// NewSession returns a session on a team; an empty key means the team determined by the
+// environment and the home directory.
 func NewSession(env *tool.Env, key string, who func(context.Context, *tool.Team) (tool.Caller, error), outsider func() tool.Caller) *Session {
 	return &Session{Env: env, Who: who, Outsider: outsider, team: key}
 }
 
-// Current is the key of the current team, "" if there is none yet.
+// Current returns the key of the current team, "" if there is none yet.
 func (s *Session) Current() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,14 +51,14 @@ func (s *Session) setCurrent(key string) {
 	s.team = key
 }
 
-// outsider is who asks while no team is open.
+// outsider returns the caller while no team is open.
 func (s *Session) outsider() tool.Caller {
 	c := s.Outsider()
 	c.Person = c.Person && !s.AsLead
 	return c
 }
 
-// Open opens the team that is named, or the current one, and says who asks.
+// Open opens the named team, or the current one, and returns the caller.
 func (s *Session) Open(ctx context.Context, name string) (*tool.Team, tool.Caller, error) {
 	if name == "" {
 		name = s.Current()
@@ -82,7 +81,7 @@ func (s *Session) Open(ctx context.Context, name string) (*tool.Team, tool.Calle
 		err = checkMode(ctx, c)
 	}
 	if err == nil {
-		// A call may well do without a supervisor, but not with one that does not answer.
+		// A call may work without a supervisor, but not with one that does not answer.
 		if awake := t.Awake(ctx); team.ReasonOf(awake) == team.ReasonHung {
 			err = awake
 		}
@@ -93,7 +92,7 @@ func (s *Session) Open(ctx context.Context, name string) (*tool.Team, tool.Calle
 	return t, c, nil
 }
 
-// on runs f on an open team and closes it again.
+// on opens a team, runs f on it, and closes it.
 func on[Out any](ctx context.Context, s *Session, ref TeamRef, f func(*tool.Team, tool.Caller) (Out, error)) (out Out, err error) {
 	t, c, err := s.Open(ctx, ref.TeamName)
 	if err != nil {
@@ -107,26 +106,26 @@ func on[Out any](ctx context.Context, s *Session, ref TeamRef, f func(*tool.Team
 	return f(t, c)
 }
 
-// Progress is told how a long call stands: done of total, and a text for people.
+// Progress reports the progress of a long call: done of total, and a text for people.
 type Progress func(done, total int, text string)
 
 type progressKey struct{}
 
-// WithProgress lets the calls made with the context tell how they stand. f is
-// called from one goroutine at a time.
+// WithProgress makes calls with the context report progress to f, which is called from one
+// goroutine at a time.
 func WithProgress(ctx context.Context, f Progress) context.Context {
 	return context.WithValue(ctx, progressKey{}, f)
 }
 
-// progress tells how a long call stands, where somebody wants to know.
+// progress reports the progress of a long call, if requested.
 func progress(ctx context.Context, done, total int, format string, args ...any) {
 	if f, ok := ctx.Value(progressKey{}).(Progress); ok {
 		f(done, total, fmt.Sprintf(format, args...))
 	}
 }
 
-// Call runs an operation on a JSON input and returns its typed output. Errors are
-// coded: CodeInvalid (input) before anything is done.
+// Call runs an operation on a JSON input and returns its typed output. Errors are coded:
+// CodeInvalid (input) if nothing was done.
 func (s *Session) Call(ctx context.Context, name string, input json.RawMessage) (any, error) {
 	o, err := Find(name)
 	if err != nil {
@@ -143,7 +142,7 @@ func (s *Session) Call(ctx context.Context, name string, input json.RawMessage) 
 	return out, err
 }
 
-// CallJSON is Call with the result as JSON, which fits the output schema.
+// CallJSON is Call with the result as JSON, which matches the output schema.
 func (s *Session) CallJSON(ctx context.Context, name string, input json.RawMessage) (json.RawMessage, error) {
 	out, err := s.Call(ctx, name, input)
 	if err != nil {
@@ -156,11 +155,11 @@ func (s *Session) CallJSON(ctx context.Context, name string, input json.RawMessa
 	return o.Encode(out)
 }
 
-// opKey has the operation that a context is for.
+// opKey is the context key of the operation.
 type opKey struct{}
 
-// checkMode refuses what delegate mode does not have: a fixed list of tools, for
-// which the table of roles alone is too coarse.
+// checkMode refuses operations outside the fixed list of delegate mode, for which the table of
+// roles alone is too coarse.
 func checkMode(ctx context.Context, c tool.Caller) error {
 	o, ok := ctx.Value(opKey{}).(Op)
 	if !ok || o.InMode(c.Mode) {
@@ -170,18 +169,18 @@ func checkMode(ctx context.Context, c tool.Caller) error {
 		WithHint("give the work to another member, or have the mode changed")
 }
 
-// delegate is what a lead in delegate mode may call (document 001, section 12).
+// delegate lists the operations for a lead in delegate mode.
 var delegate = map[string]bool{
 	"TeamCreate": true, "TeamDelete": true, "SendMessage": true,
 	"TaskCreate": true, "TaskGet": true, "TaskUpdate": true, "TaskList": true,
 }
 
-// InMode reports whether a permission mode has the operation. For delegate mode
-// that is a list; the others narrow what the gates let through.
+// InMode reports whether a permission mode permits the operation. Delegate mode has a list; the
+// other modes restrict the gates.
 func (o Op) InMode(m team.Mode) bool { return m != team.ModeDelegate || delegate[o.Name] }
 
-// Offered is what the caller may call as things stand: by role, by permission mode
-// and by the team's settings. Without a team it is what leads to one.
+// Offered returns the operations available to the caller: by role, permission mode and the team's
+// settings. Without a team these are the ones that lead to a team.
 func (s *Session) Offered(ctx context.Context) ([]Op, error) {
 	t, c, err := s.Open(ctx, "")
 	switch team.ReasonOf(err) {
@@ -216,8 +215,8 @@ func offered(ctx context.Context, t *tool.Team, c tool.Caller) ([]Op, error) {
 	return list, nil
 }
 
-// offeredOutside is what a caller without a team is offered. A person may name any
-// team in a call, so it gets everything; an agent that is on no team gets nothing.
+// offeredOutside returns the operations available to a caller without a team. A person may name
+// any team in a call, and therefore gets all; an agent without a team gets none.
 func (s *Session) offeredOutside() []Op {
 	if c := s.outsider(); !tool.MayOutside(c, tool.OpTeamCreate) {
 		return nil

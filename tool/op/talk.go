@@ -17,7 +17,7 @@ func talkOps() []Op {
 	}
 }
 
-// SendIn (R44-R50, R93-R96).
+// SendIn sends a message.
 type SendIn struct {
 	TeamRef
 	Type      MessageType `json:"type" jsonschema:"Kind of message. message, task_request, task_response and shutdown_request go to one recipient; broadcast to all; info and error to one or all."`
@@ -33,10 +33,10 @@ type SendIn struct {
 	IdemKey   string      `json:"idempotency_key,omitempty" jsonschema:"Sending again with the same key sends nothing."`
 }
 
-// MessageType is what SendMessage sends.
+// MessageType is the type of a message.
 type MessageType string
 
-// MessageTypes lists them, in the order of the documents.
+// MessageTypes lists the types in documentation order.
 func MessageTypes() []MessageType {
 	return []MessageType{"message", typeBroadcast, "task_request", "task_response", "info", "error",
 		typeShutdownRequest, "shutdown_response", "plan_approval_response"}
@@ -61,7 +61,7 @@ func send(ctx context.Context, s *Session, in SendIn) (tool.Sent, error) {
 	})
 }
 
-// ThreadShowIn names a conversation.
+// ThreadShowIn names a thread.
 type ThreadShowIn struct {
 	TeamRef
 	MessageID string `json:"message_id,omitempty" jsonschema:"A message of the conversation, or the first characters of its id; all those of the current run if left out."`
@@ -89,7 +89,7 @@ func threadShow(ctx context.Context, s *Session, in ThreadShowIn) (ledger.Thread
 	})
 }
 
-// MyLines are the messages of a conversation from or to the caller.
+// MyLines returns the messages of a thread from or to the caller.
 func MyLines(ctx context.Context, t *tool.Team, c tool.Caller, lines []ledger.ThreadLine) ([]ledger.ThreadLine, error) {
 	mine, err := t.Ledger.Messages(ctx, ledger.MessageFilter{With: c.Name})
 	if err != nil {
@@ -116,7 +116,7 @@ func approvalOps() []Op {
 	}
 }
 
-// PlanSubmitIn (R140, R158).
+// PlanSubmitIn submits a plan.
 type PlanSubmitIn struct {
 	TeamRef
 	Content     string `json:"plan_content" jsonschema:"The plan, in Markdown."`
@@ -174,7 +174,7 @@ func approvalList(ctx context.Context, s *Session, in ApprovalListIn) (ApprovalL
 	})
 }
 
-// ApprovalAnswerIn answers one approval.
+// ApprovalAnswerIn answers one approval request.
 type ApprovalAnswerIn struct {
 	TeamRef
 	RequestID string            `json:"request_id" jsonschema:"Request id or number of the approval."`

@@ -27,7 +27,7 @@ func taskOps() []Op {
 	}
 }
 
-// TaskCreateIn (R34-R36).
+// TaskCreateIn adds tasks.
 type TaskCreateIn struct {
 	TeamRef
 	Subject     string          `json:"subject" jsonschema:"What is to be done in a few words, at most 200 characters."`
@@ -66,7 +66,7 @@ func taskCreate(ctx context.Context, s *Session, in TaskCreateIn) (TaskOut, erro
 	})
 }
 
-// taskID takes "3" and "#3".
+// taskID accepts "3" and "#3".
 func taskID(id string) string { return strings.TrimPrefix(strings.TrimSpace(id), "#") }
 
 func taskIDs(ids []string) []string {
@@ -93,7 +93,7 @@ func taskGet(ctx context.Context, s *Session, in TaskGetIn) (TaskOut, error) {
 	})
 }
 
-// TaskListIn (R37, R38).
+// TaskListIn selects tasks.
 type TaskListIn struct {
 	TeamRef
 	Status           team.TaskStatus   `json:"status,omitempty" jsonschema:"Only tasks in this status."`
@@ -104,7 +104,7 @@ type TaskListIn struct {
 	Limit            int               `json:"limit,omitempty" jsonschema:"At most so many; all if left out."`
 }
 
-// TaskListOut is a list of tasks. Text is one line for each, as in R166.
+// TaskListOut is a list of tasks. Text has one line for each.
 type TaskListOut struct {
 	Tasks  []TaskSummary `json:"tasks"`
 	Text   string        `json:"text"`
@@ -120,7 +120,7 @@ type TaskSummary struct {
 	Owner      string          `json:"owner,omitempty"` // name
 	BlockedBy  []string        `json:"blockedBy"`
 	Priority   int             `json:"priority,omitempty"`
-	Waits      string          `json:"waits,omitempty"` // of work that is handed in: verification or review
+	Waits      string          `json:"waits,omitempty"` // of a submitted task: verification or review
 }
 
 func taskList(ctx context.Context, s *Session, in TaskListIn) (TaskListOut, error) {
@@ -150,7 +150,7 @@ func taskList(ctx context.Context, s *Session, in TaskListIn) (TaskListOut, erro
 	})
 }
 
-// Board is a list of tasks with the counts of the whole board.
+// Board returns a list of tasks with the counts of the whole board.
 func Board(ctx context.Context, t *tool.Team, all []ledger.Task) (TaskListOut, error) {
 	out := TaskListOut{Tasks: make([]TaskSummary, 0, len(all))}
 	lines := make([]string, 0, len(all))
@@ -169,7 +169,7 @@ func Board(ctx context.Context, t *tool.Team, all []ledger.Task) (TaskListOut, e
 	return out, err
 }
 
-// TaskLine is a task in one line (R166).
+// TaskLine formats a task in one line.
 func TaskLine(t ledger.Task) string {
 	line := fmt.Sprintf("#%s [%s] %s", t.ID, t.Status, t.Subject)
 	if t.OwnerName != "" && t.Status != team.TaskPending || t.Owner != "" {
@@ -187,7 +187,7 @@ func TaskLine(t ledger.Task) string {
 	return line
 }
 
-// waitsFor is what a task waits for whose work is handed in.
+// waitsFor returns what a submitted task waits for.
 func waitsFor(t ledger.Task) string {
 	switch {
 	case t.Verification != 0:
@@ -198,7 +198,7 @@ func waitsFor(t ledger.Task) string {
 	return ""
 }
 
-// TaskUpdateIn (R137, R166). Status deleted takes the task off the board.
+// TaskUpdateIn changes a task. Status deleted removes it from the board.
 type TaskUpdateIn struct {
 	TeamRef
 	TaskID          string          `json:"task_id" jsonschema:"Id of the task."`
@@ -240,7 +240,7 @@ func taskUpdate(ctx context.Context, s *Session, in TaskUpdateIn) (TaskOut, erro
 			}
 			return taskOut(task, err, "Deleted task #%s", id)
 		}
-		for _, other := range taskIDs(in.AddBlocks) { // first: the task may end with its status
+		for _, other := range taskIDs(in.AddBlocks) { // first, since the new status may end the task
 			if _, err := t.TaskUpdate(ctx, c, tool.TaskUpdateIn{TaskID: other, AddDependsOn: []string{id}}); err != nil {
 				return TaskOut{}, err
 			}
@@ -253,13 +253,13 @@ func taskUpdate(ctx context.Context, s *Session, in TaskUpdateIn) (TaskOut, erro
 	})
 }
 
-// TaskClaimIn (R39-R41).
+// TaskClaimIn claims a task.
 type TaskClaimIn struct {
 	TeamRef
 	TaskID string `json:"task_id,omitempty" jsonschema:"Id of the task; the next ready one if left out."`
 }
 
-// TaskClaimOut has no task where none is ready.
+// TaskClaimOut has no task if none is ready.
 type TaskClaimOut struct {
 	Success bool         `json:"success"`
 	Message string       `json:"message"`
@@ -279,7 +279,7 @@ func taskClaim(ctx context.Context, s *Session, in TaskClaimIn) (TaskClaimOut, e
 	})
 }
 
-// TaskCompleteIn (R42).
+// TaskCompleteIn completes a task.
 type TaskCompleteIn struct {
 	TeamRef
 	TaskID  string   `json:"task_id" jsonschema:"Id of the task."`
@@ -302,7 +302,7 @@ func taskComplete(ctx context.Context, s *Session, in TaskCompleteIn) (TaskOut, 
 	})
 }
 
-// TaskFailIn says why a task failed.
+// TaskFailIn fails a task with a reason.
 type TaskFailIn struct {
 	TeamRef
 	TaskID   string `json:"task_id" jsonschema:"Id of the task."`
@@ -318,7 +318,7 @@ func taskFail(ctx context.Context, s *Session, in TaskFailIn) (TaskOut, error) {
 	})
 }
 
-// TaskReleaseIn gives a task back.
+// TaskReleaseIn releases a task.
 type TaskReleaseIn struct {
 	TeamRef
 	TaskID  string `json:"task_id" jsonschema:"Id of the task."`

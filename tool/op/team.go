@@ -20,7 +20,7 @@ func teamOps() []Op {
 	}
 }
 
-// TeamCreateIn (R25, R78).
+// TeamCreateIn creates a team.
 type TeamCreateIn struct {
 	TeamName    string `json:"team_name" jsonschema:"Name for the new team to create."`
 	Description string `json:"description,omitempty" jsonschema:"What the team is for."`
@@ -49,7 +49,7 @@ func teamCreate(ctx context.Context, s *Session, in TeamCreateIn) (tool.TeamCrea
 	return out, err
 }
 
-// TeamDeleteIn is empty: it is the current team that goes (R86).
+// TeamDeleteIn is empty: the current team is deleted.
 type TeamDeleteIn struct{}
 
 func teamDelete(ctx context.Context, s *Session, _ TeamDeleteIn) (tool.TeamDeleteOut, error) {
@@ -72,14 +72,14 @@ func teamDelete(ctx context.Context, s *Session, _ TeamDeleteIn) (tool.TeamDelet
 	return out, err
 }
 
-// TeamShutdownIn (R33).
+// TeamShutdownIn shuts members down.
 type TeamShutdownIn struct {
 	TeamRef
 	Reason         string `json:"reason,omitempty" jsonschema:"Why; every member is told."`
 	TimeoutSeconds int    `json:"timeout_seconds,omitempty" jsonschema:"How long each member may take to answer before it is ended; 10 if left out."`
 }
 
-// StopOut is what became of the members that were asked to stop.
+// StopOut is the result for members that were asked to stop.
 type StopOut struct {
 	Success bool           `json:"success"` // all of them have stopped
 	Message string         `json:"message"`
@@ -96,7 +96,7 @@ func teamShutdown(ctx context.Context, s *Session, in TeamShutdownIn) (StopOut, 
 	})
 }
 
-// stop asks members to stop and tells meanwhile that it waits.
+// stop asks members to stop and reports progress while it waits.
 func stop(ctx context.Context, t *tool.Team, c tool.Caller, in team.StopRequest) (StopOut, error) {
 	progress(ctx, 0, 1, "asked to shut down, waiting for the answers")
 	done, err := t.Stop(ctx, c, in)
@@ -117,7 +117,7 @@ func stop(ctx context.Context, t *tool.Team, c tool.Caller, in team.StopRequest)
 	return out, nil
 }
 
-// maxSeconds bounds every wait that a caller asks for.
+// maxSeconds is the maximum wait that a caller may request.
 const maxSeconds = 24 * 60 * 60
 
 func seconds(name string, n int) (time.Duration, error) {
@@ -130,8 +130,8 @@ func seconds(name string, n int) (time.Duration, error) {
 // TeamStatusIn names the team.
 type TeamStatusIn struct{ TeamRef }
 
-// TeamStatusOut is a team in numbers and its roster (R83). Without a current team,
-// Teams lists those that there are.
+// TeamStatusOut is a summary of a team and its roster. Without a current team, Teams lists the
+// existing ones.
 type TeamStatusOut struct {
 	TeamName     string          `json:"team_name,omitempty"`
 	Description  string          `json:"description,omitempty"`
@@ -148,8 +148,8 @@ type TeamStatusOut struct {
 	Teams        []tool.TeamInfo `json:"teams,omitempty"`
 }
 
-// MemberInfo is one member for a list. State is what is seen of its process,
-// Activity what is known of its agent: unknown is not idle.
+// MemberInfo is one member in a list. State is the state of its process, Activity that of its
+// agent: unknown is not idle.
 type MemberInfo struct {
 	Name      string        `json:"name"`
 	AgentID   string        `json:"agent_id"`
@@ -172,7 +172,7 @@ type MemberInfo struct {
 	Reason    string        `json:"reason,omitempty"`
 	Exit      string        `json:"exit,omitempty"`
 
-	// Of the runtime record (R118), in a status only.
+	// Runtime state, only in a status.
 	AwaitsPlan bool  `json:"awaiting_plan_approval,omitempty"`
 	ToStop     bool  `json:"shutdown_requested,omitempty"`
 	Pending    int   `json:"pending_messages,omitempty"`
@@ -188,7 +188,7 @@ func memberInfo(m ledger.Member) MemberInfo {
 	}
 }
 
-// withRuntime is a member with what is known of it beside its row.
+// withRuntime adds runtime state to a member.
 func (i MemberInfo) withRuntime(r tool.Runtime) MemberInfo {
 	i.AwaitsPlan, i.ToStop, i.Pending, i.Tokens, i.Stalled = r.AwaitingPlanApproval, r.ShutdownRequested, r.PendingMessages, r.Tokens, r.StalledSince
 	return i
@@ -207,7 +207,7 @@ func teamStatus(ctx context.Context, s *Session, in TeamStatusIn) (TeamStatusOut
 	return out, errors.Join(err, t.Close())
 }
 
-// Status is the team as a caller sees it.
+// Status returns the state of the team for a caller.
 func Status(ctx context.Context, t *tool.Team, c tool.Caller) (TeamStatusOut, error) {
 	row, err := t.Ledger.Team(ctx)
 	if err != nil {

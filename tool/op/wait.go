@@ -17,8 +17,8 @@ func waitOps() []Op {
 	}
 }
 
-// WaitIn says what to wait for: tasks, a member's state, or a message. Nothing
-// named is every task on the board.
+// WaitIn selects what to wait for: tasks, a member's state, or a message; by default every task on
+// the board.
 type WaitIn struct {
 	TeamRef
 	TaskIDs        []string `json:"task_ids,omitempty" jsonschema:"Until these have ended."`
@@ -28,8 +28,7 @@ type WaitIn struct {
 	TimeoutSeconds int      `json:"timeout_seconds,omitempty" jsonschema:"Give up after so long; an error then. 120 if left out."`
 }
 
-// WaitOut is what came of it. Error says, of tasks that have ended, which did not
-// complete.
+// WaitOut is the result of the wait. Error names finished tasks that did not complete.
 type WaitOut struct {
 	Done    bool              `json:"done"`
 	Message string            `json:"message"`
@@ -72,7 +71,7 @@ func wait(ctx context.Context, s *Session, in WaitIn) (WaitOut, error) {
 			return WaitOut{Done: true, Message: fmt.Sprintf("%s is %s, %s", m.Name, m.Observed, m.Activity), Member: &info}, nil
 		case in.Message:
 			progress(ctx, 0, 1, "waiting for mail")
-			if err := s.acked(ctx, t, c, nil); err != nil { // it is about other mail
+			if err := s.acked(ctx, t, c, nil); err != nil { // the wait is for new mail
 				return WaitOut{}, err
 			}
 			box, err := t.InboxNext(ctx, c, limit)
@@ -106,7 +105,7 @@ func waitTasks(ctx context.Context, t *tool.Team, in tool.WaitIn) (WaitOut, erro
 	return WaitOut{Done: true, Message: fmt.Sprintf("%d task(s) completed", len(tasks)), Tasks: board.Tasks}, err
 }
 
-// EventsIn narrows the log.
+// EventsIn selects events.
 type EventsIn struct {
 	TeamRef
 	After       *int64 `json:"after,omitempty" jsonschema:"Sequence number to go on after, as in next; if left out the newest events are shown."`
@@ -120,7 +119,7 @@ type EventsIn struct {
 // EventsOut is a part of the log, oldest first.
 type EventsOut struct {
 	Events []ledger.Event `json:"events"`
-	Next   int64          `json:"next"` // to go on with, as after
+	Next   int64          `json:"next"` // the value of after for the next call
 }
 
 const defaultEvents = 100

@@ -7,13 +7,13 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// What happens when the usage limit of a provider is over.
+// Actions when the usage limit of a provider ends.
 const (
-	OnLimitWait   = "wait"   // what was held stays so until a person says teamctl usage resume
-	OnLimitResume = "resume" // the team goes on by itself
+	OnLimitWait   = "wait"   // held work stays held until teamctl usage resume
+	OnLimitResume = "resume" // the team continues by itself
 )
 
-// OnLimit is one of them.
+// OnLimit is OnLimitWait or OnLimitResume.
 type OnLimit string
 
 // budget reads {tokens: 2M, cost: 12.50, turns: 100}.
@@ -64,7 +64,7 @@ func (r *reader) onLimit(into *OnLimit) func(ast.Node) {
 	}
 }
 
-// budgetSchema is what budget reads.
+// budgetSchema is the schema of a budget.
 func budgetSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{
 		Type:        "object",

@@ -45,7 +45,7 @@ func (r *reader) checkMembers(ms []placed[Member]) {
 	}
 }
 
-// numbered is the name of the i-th member of a count.
+// numbered returns the name of the i-th member of an entry with a count.
 func numbered(key string, i int) string {
 	if i == 0 {
 		return key
@@ -103,15 +103,15 @@ func (r *reader) checkMember(p placed[Member]) {
 	}
 }
 
-// clean reports that no problem stands at this place yet: one is enough.
+// clean reports whether there is no problem at this position yet: one is enough.
 func (r *reader) clean(at *token.Position) bool {
 	return at == nil || !slices.ContainsFunc(r.problems, func(p Problem) bool {
 		return p.Line == at.Line && p.Column == at.Column
 	})
 }
 
-// checkTasks checks each task and the graph. With board, a dependency that is a
-// number and no id of the list is left to the ledger.
+// checkTasks checks each task and the graph. With board, the ledger checks a dependency that is a
+// number and not an id of the list.
 func (r *reader) checkTasks(ts []placed[Task], board bool) {
 	ids := map[string]int{} // id -> index
 	var names []string
@@ -184,7 +184,7 @@ func isNumber(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == ""
 }
 
-// findCycle returns the nodes of one cycle in order, nil when there is none.
+// findCycle returns the nodes of one cycle in order, nil if there is none.
 func findCycle(edges [][]int) []int {
 	const (
 		unseen = iota

@@ -9,10 +9,10 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Commands lists what a team of the file would run, one line each: where it stands in
-// the file, and the command. What steers the commands of a member is among it: its
-// environment. started are those that run when the team comes up, the members', the MCP
-// servers' and the tasks'; later are those of worktrees and hooks, which have consents of their own.
+// Commands lists what a team of the file would run, one line each: the position in the file, and
+// the command. It includes the members' environments, which influence their commands. started are
+// those that run when the team comes up: of the members, the MCP servers and the tasks; later are
+// those of worktrees and hooks, which need separate consents.
 func (f *File) Commands() (started, later []string) {
 	for _, m := range f.Members {
 		where := "member " + m.Name + ": "

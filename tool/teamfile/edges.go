@@ -29,8 +29,8 @@ func (r *reader) edges(n ast.Node) (out []placed[Edge]) {
 	return out
 }
 
-// checkEdges checks that edges have a type that there is and lead from a member to
-// another one. A member with a count is its first one; the others are name-2, name-3.
+// checkEdges checks that edges have a known type and lead from a member to another one. The name
+// of a member with a count means the first one; the others are name-2, name-3.
 func (r *reader) checkEdges(es []placed[Edge], ms []placed[Member]) {
 	names := memberNames(ms)
 	for i := range es {
@@ -70,7 +70,7 @@ func (r *reader) checkEdges(es []placed[Edge], ms []placed[Member]) {
 	}
 }
 
-// memberNames are the names that the members get, the lead's among them.
+// memberNames returns the names of the members, including the lead.
 func memberNames(ms []placed[Member]) []string {
 	names := []string{team.LeadName}
 	for _, m := range ms {

@@ -9,8 +9,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Problem is one mistake in a file. Line and Column count from 1; a problem of
-// the file as a whole has Line 0.
+// Problem is one error in a file. Line and Column count from 1; Line 0 means the file as a whole.
 type Problem struct {
 	File   string `json:"file"`
 	Line   int    `json:"line,omitempty"`
@@ -18,7 +17,7 @@ type Problem struct {
 	Msg    string `json:"message"`
 }
 
-// Error is "file:line:column: what".
+// Error returns "file:line:column: message".
 func (p Problem) Error() string {
 	if p.Line == 0 {
 		return p.File + ": " + p.Msg
@@ -26,12 +25,12 @@ func (p Problem) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s", p.File, p.Line, p.Column, p.Msg)
 }
 
-// Problems are all mistakes of a file, in order of their places.
+// Problems are all errors of a file, in order of position.
 type Problems []Problem
 
 const shown = 20
 
-// Error has one line for each problem.
+// Error returns one line for each problem.
 func (ps Problems) Error() string {
 	lines := make([]string, 0, len(ps))
 	for i, p := range ps {

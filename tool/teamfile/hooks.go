@@ -51,7 +51,7 @@ func (r *reader) rule(n ast.Node) (hooks.Hook, bool) {
 	return rule, err == nil
 }
 
-// hooksSchema is what hooks reads.
+// hooksSchema is the schema of hooks.
 func hooksSchema() *jsonschema.Schema {
 	one := func() []*jsonschema.Schema {
 		return []*jsonschema.Schema{

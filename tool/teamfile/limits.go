@@ -43,7 +43,7 @@ func (r *reader) limits(into *team.Limits) func(ast.Node) {
 	}
 }
 
-// LimitsSchema is the schema of limits as people write them.
+// LimitsSchema is the schema of limits in a team file.
 func LimitsSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{
 		Type:        "object",

@@ -19,7 +19,7 @@ import (
 
 const (
 	maxFile  = 4 << 20 // bytes
-	maxNodes = 200_000 // after aliases are followed: a short file can name itself a billion times
+	maxNodes = 200_000 // after following aliases: a short file can refer to itself a billion times
 )
 
 // reader walks one parsed file and collects its problems.
@@ -42,8 +42,7 @@ func (r *reader) parse(data []byte) ast.Node {
 	}
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	if json.Valid(data) {
-		// YAML refuses tabs where JSON allows them; in valid JSON they stand
-		// between tokens only.
+		// YAML refuses tabs where JSON allows them; in valid JSON they appear only between tokens.
 		data = bytes.ReplaceAll(data, []byte("\t"), []byte(" "))
 	}
 	f, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey())
@@ -74,14 +73,14 @@ func (r *reader) parse(data []byte) ast.Node {
 	return nil
 }
 
-// collect remembers the anchors of the document.
+// collect records the anchors of the document.
 func (r *reader) collect(root ast.Node) {
 	ast.Walk(anchorVisitor{r}, root)
 }
 
 type anchorVisitor struct{ r *reader }
 
-// Visit is ast.Visitor.
+// Visit implements ast.Visitor.
 func (v anchorVisitor) Visit(n ast.Node) ast.Visitor {
 	if a, ok := n.(*ast.AnchorNode); ok {
 		v.r.anchors[a.Name.GetToken().Value] = a.Value
@@ -105,8 +104,8 @@ func (r *reader) bad(n ast.Node, format string, args ...any) {
 	r.at(position(n), format, args...)
 }
 
-// position is where a person sees the node begin; a block mapping's own token is
-// its first colon.
+// position returns where a person sees the node begin; a block mapping's own token is its first
+// colon.
 func position(n ast.Node) *token.Position {
 	switch n := n.(type) {
 	case nil:
@@ -124,7 +123,7 @@ func position(n ast.Node) *token.Position {
 	return nil
 }
 
-// plain follows anchors and aliases to the value; nil after a problem.
+// plain resolves anchors and aliases to the value; nil after a problem.
 func (r *reader) plain(n ast.Node) ast.Node {
 	for range 64 {
 		r.nodes++
@@ -155,7 +154,7 @@ func (r *reader) plain(n ast.Node) ast.Node {
 	return nil
 }
 
-// field is a key that a mapping may have, and what reads its value.
+// field is a permitted key of a mapping, and the function that reads its value.
 type field struct {
 	key  string
 	read func(ast.Node)
@@ -176,7 +175,7 @@ func (r *reader) pairs(n ast.Node, what string) (_ []*ast.MappingValueNode, ok b
 	return nil, false
 }
 
-// key is the text of a mapping's key; ok is false after a problem.
+// key returns the text of a mapping's key; ok is false after a problem.
 func (r *reader) key(v *ast.MappingValueNode) (string, bool) {
 	if _, merge := v.Key.(*ast.MergeKeyNode); merge {
 		r.bad(v.Key, "merge keys (<<) are not supported")
@@ -269,7 +268,7 @@ func (r *reader) text(what string, into *string) func(ast.Node) {
 	}
 }
 
-// scalar reads a string, or a number or truth value as it is written.
+// scalar reads a string, or the text of a number or truth value.
 func (r *reader) scalar(what string, into *string) func(ast.Node) {
 	return func(n ast.Node) {
 		n = r.plain(n)
@@ -315,7 +314,7 @@ func (r *reader) boolean(what string, into *bool) func(ast.Node) {
 	}
 }
 
-// value converts a node to what encoding/json would make of it.
+// value converts a node as encoding/json would.
 func (r *reader) value(n ast.Node, depth int) any {
 	n = r.plain(n)
 	if depth > 50 {

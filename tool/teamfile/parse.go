@@ -14,8 +14,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Read reads and checks the team file at path. A missing file is CodeNotFound;
-// mistakes in it are one CodeInvalid error that wraps Problems.
+// Read reads and checks the team file at path. A missing file is CodeNotFound; errors in it are
+// one CodeInvalid error that wraps Problems.
 func Read(path string) (*File, error) {
 	data, err := load(path)
 	if err != nil {
@@ -24,8 +24,7 @@ func Read(path string) (*File, error) {
 	return Parse(path, data)
 }
 
-// ReadTasks reads a list of tasks: a list at the top of the file, or one below
-// the key tasks.
+// ReadTasks reads a list of tasks: at the top level of the file, or under the key tasks.
 func ReadTasks(path string) ([]Task, error) {
 	data, err := load(path)
 	if err != nil {
@@ -54,7 +53,7 @@ func load(path string) ([]byte, error) {
 	}
 }
 
-// Parse checks the text of a team file; name stands in its errors.
+// Parse checks the text of a team file; name appears in its errors.
 func Parse(name string, data []byte) (*File, error) {
 	r := newReader(name)
 	root := r.parse(data)
@@ -117,14 +116,13 @@ func Parse(name string, data []byte) (*File, error) {
 	return &f, nil
 }
 
-// builtIn reports whether a member is one of the built-in kind that a model leads.
+// builtIn reports whether a member is a built-in agent with a model.
 func builtIn(m Member) bool {
 	return team.KindOf(m.Agent).Sessions || m.Agent == "" && len(m.Command) == 0 && strings.Contains(m.Model, "/")
 }
 
-// ParseTasks checks the text of a task list; name stands in its errors. A
-// dependency that is a number and no id of the list names a task that is on the
-// board already, so only the ledger can check it.
+// ParseTasks checks the text of a task list; name appears in its errors. A dependency that is a
+// number and not an id of the list refers to a task on the board, so only the ledger can check it.
 func ParseTasks(name string, data []byte) ([]Task, error) {
 	r := newReader(name)
 	root := r.parse(data)
@@ -147,7 +145,7 @@ func ParseTasks(name string, data []byte) ([]Task, error) {
 	return values(ts), nil
 }
 
-// placed is a value with the places of its keys, for the checks that come after.
+// placed is a value with the positions of its keys, for later checks.
 type placed[T any] struct {
 	v    T
 	at   *token.Position
@@ -239,7 +237,7 @@ func (r *reader) tasks(n ast.Node) (out []placed[Task]) {
 	return out
 }
 
-// noting makes the fields remember where they stood.
+// noting makes the fields record their positions.
 func (p *placed[T]) noting(fields []field) []field {
 	for i, f := range fields {
 		fields[i].read = func(n ast.Node) {
@@ -250,7 +248,7 @@ func (p *placed[T]) noting(fields []field) []field {
 	return fields
 }
 
-// layout reads where tmux shows a member.
+// layout reads the position of a member's pane in tmux.
 func (r *reader) layout(into *team.PaneLayout) func(ast.Node) {
 	return func(n ast.Node) {
 		var text string
@@ -265,7 +263,7 @@ func (r *reader) layout(into *team.PaneLayout) func(ast.Node) {
 	}
 }
 
-// command reads a list of words, or one line that bash is to run.
+// command reads a list of words, or one line for bash.
 func (r *reader) command(into *[]string) func(ast.Node) {
 	return func(n ast.Node) {
 		switch v := r.plain(n).(type) {

@@ -47,7 +47,7 @@ func (r *reader) permissionRules(what string, into *[]team.PermissionRule) func(
 	}
 }
 
-// permissionsSchema is what permissions reads.
+// permissionsSchema is the schema of permissions.
 func permissionsSchema() *jsonschema.Schema {
 	text := func(about string) *jsonschema.Schema {
 		return &jsonschema.Schema{Type: "string", MinLength: jsonschema.Ptr(1), Description: about}

@@ -44,7 +44,7 @@ func (r *reader) repos(into *Repos) func(ast.Node) {
 	}
 }
 
-// worktree reads own, none or a path; true and false are own and none.
+// worktree reads own, none or a path; true and false mean own and none.
 func (r *reader) worktree(into *string) func(ast.Node) {
 	return func(n ast.Node) {
 		if b, ok := r.plain(n).(*ast.BoolNode); ok {
@@ -55,8 +55,8 @@ func (r *reader) worktree(into *string) func(ast.Node) {
 	}
 }
 
-// checkRepos checks that members work on repositories that there are, and that sets,
-// what worktrees says of single ones, is of such.
+// checkRepos checks that the repositories of members exist, and those in sets, the worktree
+// settings of single repositories.
 func (r *reader) checkRepos(ms []placed[Member], sets map[string]ast.Node, f *File) {
 	names := slices.Sorted(maps.Keys(f.Repos))
 	none := func(at *token.Position, key, name string) {
@@ -86,7 +86,7 @@ func (r *reader) checkRepos(ms []placed[Member], sets map[string]ast.Node, f *Fi
 	}
 }
 
-// reposSchema is what repos reads.
+// reposSchema is the schema of repos.
 func reposSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{
 		Type:                 "object",

@@ -12,7 +12,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Schema is the JSON schema of teamctl.yaml, indented, with a final newline.
+// Schema returns the JSON schema of teamctl.yaml, indented, with a final newline.
 func Schema() ([]byte, error) {
 	text := func(s string) *jsonschema.Schema { return &jsonschema.Schema{Type: "string", Description: s} }
 	enum := func(about string, words ...string) *jsonschema.Schema {
@@ -54,7 +54,7 @@ func Schema() ([]byte, error) {
 	lists(s)
 	ForDoor(s.Properties["members"].Items, reflect.TypeFor[Member](), "yaml")
 
-	// The parser takes numbers as ids and as values of variables.
+	// The parser accepts numbers as ids and as values of variables.
 	member, task := s.Properties["members"].Items, s.Properties["tasks"].Items
 	scalar := []string{"string", "number", "boolean"}
 	member.Properties["command"] = &jsonschema.Schema{
@@ -85,9 +85,9 @@ func Schema() ([]byte, error) {
 	return append(out, '\n'), nil
 }
 
-// ForDoor gives the properties of a schema, which was made from the JSON names of a
-// struct, the names that a door has for them, and takes out those that it does not have.
-// What is optional at every door is not required.
+// ForDoor renames the properties of a schema, which was generated from the JSON names of a struct,
+// to the names used by a door (file, flag, MCP), and removes those that the door lacks. Fields
+// that are optional at every door are not required.
 func ForDoor(s *jsonschema.Schema, t reflect.Type, door string) {
 	for _, f := range team.DoorFields(t, door) {
 		p := s.Properties[f.JSON]
@@ -110,8 +110,8 @@ func ForDoor(s *jsonschema.Schema, t reflect.Type, door string) {
 	}
 }
 
-// lists makes every list a plain array: Go's nil slices would allow null too,
-// which the parser refuses.
+// lists makes every list a plain array: Go's nil slices would permit null as well, which the
+// parser refuses.
 func lists(s *jsonschema.Schema) {
 	if s == nil {
 		return

@@ -11,7 +11,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Servers are MCP servers whose tools members of agent llm have, by name.
+// Servers are MCP servers whose tools members of kind llm can use, by name.
 type Servers map[string]team.MCPServer
 
 // servers reads {name: {command, env} or {url, headers}}.
@@ -48,7 +48,7 @@ func (r *reader) servers(into *Servers) func(ast.Node) {
 	}
 }
 
-// texts reads a list of texts.
+// texts reads a list of strings.
 func (r *reader) texts(what string, into *[]string) func(ast.Node) {
 	return func(n ast.Node) {
 		r.sequence(n, what, func(e ast.Node) {
@@ -59,7 +59,7 @@ func (r *reader) texts(what string, into *[]string) func(ast.Node) {
 	}
 }
 
-// commands lists what the servers would run or ask, one line each.
+// commands lists what the servers would run or connect to, one line each.
 func (s Servers) commands() (out []string) {
 	for _, name := range slices.Sorted(maps.Keys(s)) {
 		where := "mcp " + name + ": "
@@ -78,7 +78,7 @@ func (s Servers) commands() (out []string) {
 	return out
 }
 
-// serversSchema is what servers reads.
+// serversSchema is the schema of servers.
 func serversSchema() *jsonschema.Schema {
 	text := func(about string) *jsonschema.Schema {
 		return &jsonschema.Schema{Type: "string", MinLength: jsonschema.Ptr(1), Description: about}

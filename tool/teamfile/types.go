@@ -10,7 +10,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// File is teamctl.yaml.
+// File is the content of teamctl.yaml.
 type File struct {
 	Team        string           `json:"team" jsonschema:"name of the team"`
 	Description string           `json:"description,omitempty" jsonschema:"what the team is for"`
@@ -30,13 +30,13 @@ type File struct {
 	Tasks       []Task           `json:"tasks,omitempty" jsonschema:"tasks to put on the board"`
 }
 
-// Member is one entry of members: what teamctl spawn takes.
+// Member is one entry of members, with the fields of teamctl spawn.
 type Member struct {
 	team.Spawn
 	Budget team.Budget `json:"budget,omitzero" yaml:"budget"`
 }
 
-// Names returns the names of the members that the entry stands for.
+// Names returns the names of the entry's members.
 func (m Member) Names() []string {
 	names := make([]string, max(1, m.Count))
 	for i := range names {
@@ -45,8 +45,8 @@ func (m Member) Names() []string {
 	return names
 }
 
-// Entry returns the entry as JSON with the keys of the file, without its count and its
-// budget: a member of it is started anew when this changes.
+// Entry returns the entry as JSON with the keys of the file, without its count and its budget: a
+// change of this restarts its members.
 func (m Member) Entry() (json.RawMessage, error) {
 	m.Count = 0
 	entry := map[string]json.RawMessage{}
@@ -63,10 +63,10 @@ func (m Member) Entry() (json.RawMessage, error) {
 	return json.Marshal(entry)
 }
 
-// Repos are further repositories of the team: path, relative to the file, by name.
+// Repos are further repositories of the team by name: paths relative to the file.
 type Repos map[string]string
 
-// layoutAuto is PaneAuto in the file.
+// layoutAuto is the file's value for PaneAuto.
 const layoutAuto = "auto"
 
 var layouts = []string{layoutAuto, string(team.PaneSplit), string(team.PaneWindow), string(team.PaneSession)}
@@ -83,8 +83,8 @@ type Task struct {
 	Metadata    map[string]any `json:"metadata,omitempty" jsonschema:"further facts for the agent that does it"`
 }
 
-// New is the task as the ledger takes it: its id becomes the reference of the
-// batch, run goes into the metadata.
+// New converts the task for the ledger: its id becomes the reference in the batch, run goes into
+// the metadata.
 func (t Task) New() (ledger.NewTask, error) {
 	n := ledger.NewTask{
 		Ref: t.ID, Subject: t.Subject, Description: t.Description,

@@ -7,24 +7,24 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// Worktrees is what the members' worktrees get besides their commit.
+// Worktrees describes the setup of the members' worktrees.
 type Worktrees struct {
-	Root string // directory for them, relative to the file
+	Root string // directory for the worktrees, relative to the file
 	Furnishing
-	Repos map[string]Furnishing // what those of a further repository get instead
+	Repos map[string]Furnishing // setup for a further repository, instead of the general one
 }
 
-// Furnishing is what a worktree of one repository gets.
+// Furnishing is the setup of the worktrees of one repository.
 type Furnishing struct {
 	Copy     []string      // ignored paths of the repository, copied
-	Link     []string      // likewise, as symbolic links
+	Link     []string      // ignored paths of the repository, as symbolic links
 	Setup    []string      // commands, run by bash in each new worktree
 	Teardown []string      // commands, run before one is removed
 	Timeout  time.Duration // of each command
 }
 
-// worktrees reads {root, copy, link, setup, teardown, timeout, repos}; repos notes
-// where the repositories stand, for checkRepos.
+// worktrees reads {root, copy, link, setup, teardown, timeout, repos}; repos records the positions
+// of the repositories, for checkRepos.
 func (r *reader) worktrees(into *Worktrees, repos map[string]ast.Node) func(ast.Node) {
 	return func(n ast.Node) {
 		r.mapping(n, "worktrees", append([]field{
@@ -52,7 +52,7 @@ func (r *reader) worktrees(into *Worktrees, repos map[string]ast.Node) func(ast.
 	}
 }
 
-// furnishing are the keys of one repository.
+// furnishing returns the keys of one repository.
 func (r *reader) furnishing(into *Furnishing) []field {
 	list := func(what string, into *[]string) func(ast.Node) {
 		return func(n ast.Node) {
@@ -94,7 +94,7 @@ func (r *reader) furnishing(into *Furnishing) []field {
 	}
 }
 
-// worktreesSchema is what worktrees reads.
+// worktreesSchema is the schema of worktrees.
 func worktreesSchema() *jsonschema.Schema {
 	list := func(about string) *jsonschema.Schema {
 		return &jsonschema.Schema{Description: about, AnyOf: []*jsonschema.Schema{
