@@ -14,7 +14,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Identity is who the worker is.
+// Identity identifies the worker.
 type Identity struct {
 	AgentID          string // name@team
 	Name             string
@@ -30,50 +30,50 @@ type Identity struct {
 	PlanModeRequired bool
 }
 
-// Env is what the worker works with. Ledger, Box and Post are needed; everything
-// else has a zero value that works.
+// Env is the worker's environment. Ledger, Box and Post are required; the zero value of every
+// other field works.
 type Env struct {
 	Ledger Ledger
 	Box    Mailbox
 	// Post posts a message durably and delivers it.
 	Post func(context.Context, ledger.NewMessage) (ledger.Message, error)
-	// Mail rings when the mailbox may have changed; the caller owns the watch. Nil:
-	// the mailbox is looked at when the ledger changes, as it does with every delivery.
+	// Mail signals possible changes of the mailbox; the caller owns the watch. Nil: the mailbox is
+	// read when the ledger changes, as it does with every delivery.
 	Mail <-chan struct{}
-	// Workspace is the worker's own worktree. Nil: it runs in Dir, merges and
-	// commits nothing.
+	// Workspace is the worker's own worktree. Nil: it runs in Dir, and neither merges nor commits.
 	Workspace Workspace
-	Dir       string    // where commands run
+	Dir       string    // working directory of commands
 	Out       io.Writer // the worker's screen; its errors are ignored
 	Environ   []string  // the environment of commands, KEY=VALUE
 	Commands  run.Book  // where commands are recorded while they run; the zero value records nothing
 	// Ready is called once the worker takes messages.
 	Ready func()
 	Now   func() time.Time
-	// Grace is how long a command has between SIGTERM and SIGKILL; 0 for five
-	// seconds, half of what the supervisor gives the worker itself.
+	// Grace is the time between SIGTERM and SIGKILL for a command; 0 means five seconds, half of
+	// what the supervisor gives the worker itself.
 	Grace time.Duration
 }
 
 // Workspace is the worker's own worktree.
 type Workspace interface {
-	// Merge merges the commits that are not contained yet. A conflict is coded
-	// CodeConflict with the reason merge_conflict and leaves the tree as it was.
+	// Merge merges the commits that are not contained yet. A conflict is CodeConflict with the
+	// reason merge_conflict and leaves the tree unchanged.
 	Merge(ctx context.Context, commits []string, message string) error
-	// Commit commits everything that is not ignored; changed is false when there is nothing.
+	// Commit commits everything that is not ignored; changed is false if there is nothing to
+	// commit.
 	Commit(ctx context.Context, message string) (sha string, files []string, changed bool, err error)
-	// Head is the commit that is checked out.
+	// Head returns the commit that is checked out.
 	Head(ctx context.Context) (string, error)
 }
 
-// Checkpointer is what a Workspace may be as well: it saves the state of the
-// worktree, cheaply when nothing has changed. It is called when a task is done and
-// when the worker becomes idle; its error is told and harms no task.
+// Checkpointer is an optional interface of a Workspace: it saves the state of the worktree,
+// cheaply if nothing has changed. It is called when a task is done and when the worker becomes
+// idle; its error is only reported.
 type Checkpointer interface {
 	Checkpoint(ctx context.Context, why string) error
 }
 
-// Ledger is what the worker needs of the team's ledger; *ledger.Ledger is one.
+// Ledger is the part of the team's ledger that the worker uses; *ledger.Ledger implements it.
 type Ledger interface {
 	Task(ctx context.Context, id string) (ledger.Task, error)
 	Tasks(ctx context.Context, f ledger.TaskFilter) ([]ledger.Task, error)
@@ -97,42 +97,42 @@ type Ledger interface {
 	Changes(ctx context.Context) (wakes <-chan struct{}, stop func(), err error)
 }
 
-// Mailbox is what the worker needs of its mailbox; *inbox.Box is one.
+// Mailbox is the part of its mailbox that the worker uses; *inbox.Box implements it.
 type Mailbox interface {
 	Unread(ctx context.Context) ([]inbox.Entry, error)
 	Consume(ctx context.Context, limit int, keep func(inbox.Entry) bool) ([]inbox.Entry, error)
 }
 
-// lookEvery is the shortest time between two looks at a ledger that keeps
-// changing: a team of idle workers must not read it once per write of others.
-// The first look after a quiet time is immediate.
+// lookEvery is the minimum time between two reads of a ledger that keeps changing: a team of idle
+// workers must not read it once per write of others. The first read after a quiet time is
+// immediate.
 const lookEvery = 25 * time.Millisecond
 
-// worker is one life of a worker. Everything here belongs to the goroutine of Run.
+// worker is one life of a worker. Only the goroutine of Run uses it.
 type worker struct {
 	id   Identity
 	env  Env
 	out  *output
-	life string // uuid: makes the notices of this life its own
+	life string // uuid that distinguishes the notices of this life
 
 	changes  <-chan struct{}
 	lastLook time.Time
-	again    time.Duration // pause before the next look after an error; 0 for none
+	again    time.Duration // pause before the retry after an error; 0 for none
 
-	next     *ledger.Task // claimed on request, not begun
+	next     *ledger.Task // claimed on request, not started
 	activity team.Activity
 	last     *outcome        // of the newest task
-	mark     ledger.TurnMark // what the next idle notice tells from
-	broken   bool            // the turn was ended by somebody
-	failed   string          // the turn was ended by an error
+	mark     ledger.TurnMark // start of the next idle notice's summary
+	broken   bool            // the turn was interrupted
+	failed   string          // error that ended the turn
 	notified bool            // this idle period has been announced
 	periods  int
-	mailErr  string                         // last complaint about the mailbox
+	mailErr  string                         // last reported error of the mailbox
 	handled  map[string]bool                // by entry, until it is marked read
-	owed     map[string]ledger.DeliveryMark // receipts by entry: handled, and not noted in the ledger
+	owed     map[string]ledger.DeliveryMark // receipts by entry: handled, and not recorded in the ledger yet
 }
 
-// newWorker returns a life with the environment completed.
+// newWorker returns a worker with a completed environment.
 func newWorker(id Identity, env Env) *worker {
 	if env.Now == nil {
 		env.Now = time.Now
@@ -149,9 +149,9 @@ func newWorker(id Identity, env Env) *worker {
 	}
 }
 
-// Run works until a shutdown request has been approved (nil) or ctx ends (an
-// error that wraps its cause). Any other error means that it cannot work:
-// a broken worktree, a team or member that is gone.
+// Run works until a shutdown request has been approved (nil) or ctx ends (an error that wraps its
+// cause). Any other error means that it cannot work: a broken worktree, or a deleted team or
+// member.
 func Run(ctx context.Context, id Identity, env Env) (err error) {
 	w := newWorker(id, env)
 	changes, stop, err := env.Ledger.Changes(ctx)
@@ -208,8 +208,7 @@ func (w *worker) loop(ctx context.Context) error {
 	}
 }
 
-// wait returns at the next event, and not sooner than lookEvery after the last
-// time that it did.
+// wait returns at the next event, at least lookEvery after its previous return.
 func (w *worker) wait(ctx context.Context) error {
 	var retry <-chan time.Time
 	if w.again > 0 {
@@ -229,7 +228,7 @@ func (w *worker) wait(ctx context.Context) error {
 		}
 	case _, ok := <-w.env.Mail:
 		if !ok {
-			w.env.Mail = nil // the ledger still tells of deliveries
+			w.env.Mail = nil // the ledger still reports deliveries
 		}
 	case <-retry:
 	}
@@ -242,7 +241,7 @@ func (w *worker) wait(ctx context.Context) error {
 	return nil
 }
 
-// letGo gives back a task that was claimed and never begun.
+// letGo releases a task that was claimed and never started.
 func (w *worker) letGo(ctx context.Context) {
 	if w.next != nil {
 		w.release(ctx, *w.next, "not begun")

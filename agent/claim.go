@@ -8,7 +8,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// nextTask claims what to do next; nil when nothing is ready.
+// nextTask claims the next task; nil if none is ready.
 func (w *worker) nextTask(ctx context.Context) (*ledger.Task, error) {
 	if t := w.next; t != nil {
 		w.next = nil
@@ -18,7 +18,7 @@ func (w *worker) nextTask(ctx context.Context) (*ledger.Task, error) {
 		return nil, nil
 	}
 	if w.notified {
-		// Idle: a claim takes the writers' lock, reading does not.
+		// A claim takes the writers' lock, reading does not.
 		some := false
 		err := w.retry(ctx, "look for work", func(ctx context.Context) (err error) {
 			some, err = w.env.Ledger.Runnable(ctx, w.id.Session)
@@ -34,32 +34,31 @@ func (w *worker) nextTask(ctx context.Context) (*ledger.Task, error) {
 	return w.claim(ctx, "")
 }
 
-// mode is the permission mode that the worker is in now: an approved plan or a person may
-// have changed it since its start.
+// mode returns the worker's current permission mode: an approved plan or a person may have changed
+// it since the start.
 func (w *worker) mode(ctx context.Context) team.Mode {
 	m, err := w.env.Ledger.MemberBySession(ctx, w.id.Session)
 	if err != nil {
-		return w.id.Mode // what it was started in; the claim says what is wrong
+		return w.id.Mode // the mode of its start; the claim reports any problem
 	}
 	return m.Spec.Mode
 }
 
-// idles reports whether a member in the mode does none of the work itself: who plans
-// changes nothing before the plan is approved, who delegates has others do it.
+// idles reports whether a member in the mode does no work itself: in plan mode it changes nothing
+// before the plan is approved, in delegate mode others do the work.
 func idles(mode team.Mode) bool { return mode == team.ModePlan || mode == team.ModeDelegate }
 
-// works reports whether its role has tasks of its own: reviewers and observers
-// read the board and own nothing on it.
+// works reports whether the role can own tasks: reviewers and observers only read the board.
 func (id Identity) works() bool {
 	return id.Role != team.RoleReviewer && id.Role != team.RoleObserver
 }
 
-// claim claims the task with the id, or with an empty one the next that is ready and
-// has a command: what has none is for somebody else, and would fail here.
+// claim claims the task with the id, or with an empty id the next ready task with a command: a
+// task without one is for other members, and would fail here.
 func (w *worker) claim(ctx context.Context, id string) (*ledger.Task, error) {
 	var t *ledger.Task
 	err := w.retry(ctx, "claim a task", func(ctx context.Context) error {
-		// Not cut short by the end of ctx: a claim that is made must be known.
+		// Not interrupted by the end of ctx: the result of a claim must be known.
 		c, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeLimit)
 		defer cancel()
 		var err error
@@ -69,8 +68,7 @@ func (w *worker) claim(ctx context.Context, id string) (*ledger.Task, error) {
 	return t, err
 }
 
-// releaseAll gives back everything that the ledger says we hold: claims of an
-// earlier life.
+// releaseAll releases everything that the ledger lists as ours: claims of an earlier life.
 func (w *worker) releaseAll(ctx context.Context) error {
 	ts, err := w.env.Ledger.Tasks(ctx, ledger.TaskFilter{Owner: w.id.Session, OpenOnly: true})
 	if err != nil {
@@ -81,7 +79,7 @@ func (w *worker) releaseAll(ctx context.Context) error {
 			continue // assigned to us, not claimed
 		}
 		if t.Review != 0 || t.Verification != 0 {
-			continue // done: the reviewer has it, or the supervisor
+			continue // done: with the reviewer or the supervisor
 		}
 		if err := w.env.Ledger.Release(ctx, w.ref(t)); err != nil && !lost(err) {
 			return err
@@ -91,12 +89,11 @@ func (w *worker) releaseAll(ctx context.Context) error {
 	return nil
 }
 
-// reannounce is how old a finished task may be for its notice to be repeated.
+// reannounce is the maximum age of a finished task whose notice is repeated.
 const reannounce = 10 * time.Minute
 
-// recover puts right what an earlier life of this session left: the command that it was
-// running is ended, what it held goes back, and the notice of its newest task, which it
-// may not have lived to send, is sent again.
+// recover cleans up after an earlier life of this session: it ends the command that was running,
+// releases its tasks, and repeats the notice of its newest task, which may not have been sent.
 func (w *worker) recover(ctx context.Context) error {
 	if _, err := w.env.Commands.Sweep(ctx); err != nil {
 		w.out.line("end what an earlier life was running: %v", err)

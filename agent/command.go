@@ -16,15 +16,15 @@ import (
 
 const (
 	killGrace = 5 * time.Second // default of Env.Grace
-	// signalGrace is how long a command that a signal ended waits for the end of
-	// our own context: a stop signals the whole tree, and then it did not fail.
+	// signalGrace is how long a command that was ended by a signal waits for the end of ctx: a stop
+	// signals the whole tree, and then the command did not fail.
 	signalGrace = 500 * time.Millisecond
-	// checkEvery is the shortest time between two looks whether a task is still ours.
+	// checkEvery is the minimum time between two checks that the task is still ours.
 	checkEvery = 250 * time.Millisecond
 	renewEvery = ledger.Lease / 4
 )
 
-// ending is why a command ended.
+// ending is how a command ended.
 type ending int
 
 const (
@@ -32,22 +32,22 @@ const (
 	byTimeout
 	byContext // ctx ended
 	byLoss    // the task was taken away
-	byError   // it could not be started
+	byError   // the command could not be started
 )
 
-// ran is what became of a command.
+// ran is the result of a command.
 type ran struct {
 	how  ending
 	code int    // exit status; 128 + n for signal n, 124 for the timeout, 127 when it could not start
 	sig  string // name of the signal that ended it
 	tail string
-	err  error // of byError, or what took the task away
+	err  error // of byError, or why the task was lost
 }
 
 // ok reports success.
 func (r ran) ok() bool { return r.how == byItself && r.code == 0 }
 
-// why says in words how it ended.
+// why describes how it ended.
 func (r ran) why(limit time.Duration) string {
 	switch r.how {
 	case byError:
@@ -61,14 +61,14 @@ func (r ran) why(limit time.Duration) string {
 	return run.Ended{Code: r.code, Signal: r.sig, Late: r.how == byTimeout}.Why(limit)
 }
 
-// The kinds of a worker's commands, for those who look at what is running.
+// Kinds of a worker's commands, for those who inspect running commands.
 const (
 	ofTask   = run.Task
 	ofVerify = run.Verify
 )
 
-// command runs script and returns when nothing that it has started is left. While it
-// runs, the lease of the task is renewed and changes of the ledger are looked at.
+// command runs script and returns when no process of it is left. Meanwhile it renews the lease of
+// the task and checks changes of the ledger.
 func (w *worker) command(ctx context.Context, t ledger.Task, kind, script string, limit time.Duration) ran {
 	scope, err := w.env.Commands.Open(kind, w.env.Dir)
 	if err != nil {
@@ -112,12 +112,12 @@ func (w *worker) command(ctx context.Context, t ledger.Task, kind, script string
 	return res
 }
 
-// watch renews the lease while a command runs, until ctx ends; its error says that the
-// task is not ours any more.
+// watch renews the lease while a command runs, until ctx ends; an error says that the task is no
+// longer ours.
 func (w *worker) watch(ctx context.Context, t ledger.Task) error {
 	renew := time.NewTicker(renewEvery)
 	defer renew.Stop()
-	var due <-chan time.Time // of a look that came too soon after the last one
+	var due <-chan time.Time // time of a check postponed by checkEvery
 	changes, last := w.changes, time.Time{}
 	look := func() error {
 		last, due = time.Now(), nil
@@ -130,7 +130,7 @@ func (w *worker) watch(ctx context.Context, t ledger.Task) error {
 			return nil
 		case _, ok := <-changes:
 			if !ok {
-				changes = nil // the loop notices after the task
+				changes = nil // the loop notices that after the task
 				continue
 			}
 			if d := checkEvery - time.Since(last); d > 0 {
@@ -143,7 +143,7 @@ func (w *worker) watch(ctx context.Context, t ledger.Task) error {
 		case <-due:
 			err = look()
 		case <-renew.C:
-			// Without a supervisor nobody else renews it. Failing is told by stillOurs.
+			// Without a supervisor nothing else renews it. stillOurs reports a failure.
 			c, cancel := context.WithTimeout(ctx, writeLimit)
 			_, _ = w.env.Ledger.RenewLeases(c, []string{w.id.Session}, ledger.Lease)
 			cancel()
@@ -155,11 +155,11 @@ func (w *worker) watch(ctx context.Context, t ledger.Task) error {
 	}
 }
 
-// errEnded reports a task that somebody canceled while its command ran.
+// errEnded reports a task that was cancelled while its command was running.
 var errEnded = errors.New("the task is ended")
 
-// stillOurs returns an error when the ledger says that the task is not ours any
-// more. Not being able to ask is no such news.
+// stillOurs returns an error if the ledger says that the task is no longer ours. A failed read is
+// no such evidence.
 func (w *worker) stillOurs(ctx context.Context, t ledger.Task) error {
 	now, err := w.env.Ledger.Task(ctx, t.ID)
 	switch {
@@ -167,7 +167,7 @@ func (w *worker) stillOurs(ctx context.Context, t ledger.Task) error {
 		return fmt.Errorf("task %s is gone", t.ID)
 	case err != nil:
 		return nil // see above
-	case now.Status == team.TaskFailed && now.Attempt == t.Attempt && now.Result != nil: // it has no owner
+	case now.Status == team.TaskFailed && now.Attempt == t.Attempt && now.Result != nil: // a cancelled task has no owner
 		return fmt.Errorf("%w: %s", errEnded, firstLine(now.Result.Error))
 	case now.Owner != w.id.Session || now.Attempt != t.Attempt:
 		return fmt.Errorf("task %s is not ours any more", t.ID)
@@ -177,8 +177,8 @@ func (w *worker) stillOurs(ctx context.Context, t ledger.Task) error {
 	return nil
 }
 
-// environ is the environment of a task's commands. Of a name that stands twice
-// the last one counts (os/exec).
+// environ returns the environment of a task's commands. The last value of a repeated name counts
+// (os/exec).
 func (w *worker) environ(t ledger.Task) []string {
 	env := append([]string(nil), w.env.Environ...)
 	env = append(env,
@@ -194,7 +194,7 @@ func (w *worker) environ(t ledger.Task) []string {
 	return env
 }
 
-// within reports whether c is closed before d is over.
+// within reports whether c is closed within d.
 func within(c <-chan struct{}, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -24,15 +24,15 @@ const (
 	maxOnPaper = 4000 // characters of one message on the screen
 )
 
-// letter is an unread entry with what the ledger knows of it.
+// letter is an unread entry with the ledger's data about it.
 type letter struct {
 	entry inbox.Entry
-	msg   ledger.Message // the truth about sender, kind and text, when known
-	known bool           // it is a message of the ledger, to us
-	done  bool           // it was accepted before: handled, and not marked read any more
+	msg   ledger.Message // authoritative for sender, kind and text, if known
+	known bool           // the ledger has it as a message to us
+	done  bool           // already accepted: handled, but not marked read
 }
 
-// rank is the order of handling: shutdown, the lead, the peers, whoever is unknown.
+// rank returns the order of handling: shutdown, the lead, the peers, unknown senders.
 func (l letter) rank() int {
 	if !l.known {
 		return 3
@@ -40,8 +40,7 @@ func (l letter) rank() int {
 	return l.msg.Rank()
 }
 
-// readMail handles what is unread and marks it read; true means that a shutdown
-// was approved.
+// readMail handles unread mail and marks it read; true means that a shutdown was approved.
 func (w *worker) readMail(ctx context.Context) (stop bool) {
 	w.settleOwed(ctx)
 	letters, ok := w.letters(ctx)
@@ -50,7 +49,7 @@ func (w *worker) readMail(ctx context.Context) (stop bool) {
 	}
 	for _, l := range letters {
 		if ctx.Err() != nil || stop {
-			break // what is left stays unread for the next life
+			break // the rest stays unread for the next life
 		}
 		if !l.done {
 			stop = w.handle(ctx, l)
@@ -62,8 +61,8 @@ func (w *worker) readMail(ctx context.Context) (stop bool) {
 	return stop
 }
 
-// letters are what is unread and not handled, the most urgent first; false when
-// the mailbox cannot be read now.
+// letters returns the unread, unhandled mail, most urgent first; false if the mailbox cannot be
+// read now.
 func (w *worker) letters(ctx context.Context) ([]letter, bool) {
 	entries, err := w.env.Box.Unread(ctx)
 	var damaged *inbox.CorruptError
@@ -95,8 +94,8 @@ func (w *worker) letters(ctx context.Context) ([]letter, bool) {
 	return letters, true
 }
 
-// markRead marks what was handled and whose receipt is written: without one, whoever
-// sent it would never be told. What cannot be marked now is not handled twice.
+// markRead marks mail that was handled and whose receipt is written: without a receipt its sender
+// would never be notified. Mail that cannot be marked now is not handled again.
 func (w *worker) markRead(ctx context.Context) {
 	if len(w.owed) > 0 {
 		w.again = mailRetry
@@ -115,7 +114,7 @@ func (w *worker) markRead(ctx context.Context) {
 	maps.DeleteFunc(w.handled, func(key string, _ bool) bool { return done(key) })
 }
 
-// mailTrouble tells a new trouble with the mailbox once and tries again soon.
+// mailTrouble reports a new mailbox error once and retries soon.
 func (w *worker) mailTrouble(ctx context.Context, err error) {
 	if ctx.Err() != nil {
 		return
@@ -127,8 +126,8 @@ func (w *worker) mailTrouble(ctx context.Context, err error) {
 	w.again = mailRetry
 }
 
-// open looks an entry up. A message that the ledger does not have, or has for
-// somebody else, is not known: anyone can write a mailbox file.
+// open looks an entry up. A message that the ledger does not have, or has for another member, is
+// unknown: any program can write a mailbox file.
 func (w *worker) open(ctx context.Context, e inbox.Entry) (letter, error) {
 	l := letter{entry: e}
 	if e.ID == "" {
@@ -146,7 +145,7 @@ func (w *worker) open(ctx context.Context, e inbox.Entry) (letter, error) {
 		return l, err
 	}
 	for _, d := range ds {
-		// The session too: mail for one who had this name before us is not ours.
+		// The session must match too: mail for an earlier member of this name is not ours.
 		if strings.EqualFold(d.Recipient, w.id.Name) && (w.id.Session == "" || d.Session == w.id.Session) {
 			l.msg, l.known, l.done = msg, true, accepted(d.State)
 		}
@@ -154,7 +153,7 @@ func (w *worker) open(ctx context.Context, e inbox.Entry) (letter, error) {
 	return l, nil
 }
 
-// accepted reports that the message was handled before.
+// accepted reports whether the message was handled before.
 func accepted(s team.DeliveryState) bool {
 	switch s {
 	case team.Accepted, team.Read, team.Answered, team.Dropped:
@@ -164,8 +163,8 @@ func accepted(s team.DeliveryState) bool {
 	return false
 }
 
-// rebuilt is what the ledger says is in the mailbox and was not handled. A
-// damaged file is repaired by whoever meets it, but may have lost entries.
+// rebuilt returns the unhandled mail that the ledger lists for the mailbox. A damaged file is
+// repaired by its next user, but may have lost entries.
 func (w *worker) rebuilt(ctx context.Context) ([]inbox.Entry, error) {
 	all, err := w.env.Ledger.Mailbox(ctx, w.id.Session, 0)
 	if err != nil {
@@ -180,8 +179,8 @@ func (w *worker) rebuilt(ctx context.Context) ([]inbox.Entry, error) {
 	return out, nil
 }
 
-// receipt records that the message was taken. One that cannot be written now is owed:
-// the message stays unread in its mailbox until it is.
+// receipt records that the message was accepted. A receipt that cannot be written now is owed: the
+// message stays unread in its mailbox until then.
 func (w *worker) receipt(ctx context.Context, l letter, evidence string) {
 	if !l.known {
 		return
@@ -199,7 +198,7 @@ func (w *worker) receipt(ctx context.Context, l letter, evidence string) {
 	}
 }
 
-// settleOwed writes receipts that could not be written when they were due.
+// settleOwed writes owed receipts.
 func (w *worker) settleOwed(ctx context.Context) {
 	if len(w.owed) == 0 || ctx.Err() != nil {
 		return
@@ -208,7 +207,7 @@ func (w *worker) settleOwed(ctx context.Context) {
 	defer cancel()
 	for key, m := range w.owed {
 		if _, err := w.env.Ledger.Mark(c, m); err != nil && !lost(err) {
-			return // the others would not be written either
+			return // the others would fail as well
 		}
 		delete(w.owed, key)
 	}
@@ -226,7 +225,7 @@ func (w *worker) handle(ctx context.Context, l letter) (stop bool) {
 	case team.KindTaskRequest:
 		w.taskRequest(ctx, m)
 	case team.KindTaskAssignment:
-		// The ledger offers us what is assigned to us first.
+		// The ledger offers us our assigned tasks first.
 		w.out.line("%s assigned a task: %s", m.From, cut(oneLine(m.Summary), maxSummary))
 		w.assigned(ctx, m)
 	case team.KindMessage, team.KindBroadcast, team.KindInfo, team.KindError, team.KindTaskResponse:
@@ -242,7 +241,7 @@ func (w *worker) show(from, kind, text string) {
 	w.out.line("✉ %s from %s: %s", kind, from, cut(strings.ReplaceAll(body, "\n", "\n  "), maxOnPaper))
 }
 
-// unverified shows what has no message in the ledger and does nothing about it.
+// unverified shows an entry without a message in the ledger, and does nothing about it.
 func (w *worker) unverified(e inbox.Entry) {
 	if f, ok := e.Frame(); ok {
 		w.out.line("ignored a %s that claims to be from %s: the ledger does not have it", f.Kind(), cut(oneLine(e.From), 80))
@@ -260,7 +259,7 @@ func (w *worker) mayCommand(ctx context.Context, from string) bool {
 	return err == nil && (m.Role == team.RoleLeader || m.Role == team.RoleOperator)
 }
 
-// shutdown answers a request. Mail is read between tasks, so nothing is under way.
+// shutdown answers a request. Mail is read between tasks, so no task is running.
 func (w *worker) shutdown(ctx context.Context, m ledger.Message) bool {
 	id, reason := m.RequestID, ""
 	if f, ok := inbox.Parse(m.Text); ok {
@@ -294,7 +293,7 @@ func (w *worker) shutdown(ctx context.Context, m ledger.Message) bool {
 	return true
 }
 
-// place is where we run, as the roster has it; empty where it does not.
+// place returns our pane and backend according to the roster, empty if unknown.
 func (w *worker) place(ctx context.Context) (pane, backend string) {
 	c, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishLimit)
 	defer cancel()
@@ -307,7 +306,7 @@ func (w *worker) place(ctx context.Context) (pane, backend string) {
 
 var taskNamed = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)(?:\btask\s*#?\s*|#)(\d+)\b|^\s*(\d+)\s*$`) })
 
-// requestedTask is the id of the task that a request names, or "".
+// requestedTask returns the id of the task named by a request, or "".
 func requestedTask(m ledger.Message) string {
 	var p struct {
 		TaskID  json.RawMessage `json:"taskId"`
@@ -327,7 +326,7 @@ func requestedTask(m ledger.Message) string {
 	return ""
 }
 
-// taskRequest claims the task that is asked for, if it can, and answers.
+// taskRequest claims the requested task if possible, and answers.
 func (w *worker) taskRequest(ctx context.Context, m ledger.Message) {
 	w.show(m.From, string(m.Kind), m.Text)
 	text := "I run tasks of the ledger that have metadata.run, the oldest ready one of the highest priority first. " +
@@ -341,8 +340,8 @@ func (w *worker) taskRequest(ctx context.Context, m ledger.Message) {
 	})
 }
 
-// assigned tells who has assigned a task that it has no command: it is not claimed, and
-// without a word it would wait for ever.
+// assigned notifies the sender of an assigned task without a command: it is not claimed, and would
+// otherwise wait for ever.
 func (w *worker) assigned(ctx context.Context, m ledger.Message) {
 	f, _ := inbox.Parse(m.Text)
 	a, ok := f.(inbox.TaskAssignment)
@@ -359,8 +358,8 @@ func (w *worker) assigned(ctx context.Context, m ledger.Message) {
 	})
 }
 
-// noCommand says that a task has no command, and what to do about it; "" if it has one,
-// or nobody knows.
+// noCommand returns a message that a task has no command, and what to do about it; "" if it has
+// one, or if that is unknown.
 func (w *worker) noCommand(ctx context.Context, id string) string {
 	var t ledger.Task
 	err := w.few(ctx, func() (err error) {

@@ -8,11 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// minABI is the first version of Landlock that bounds truncate(2): Linux 6.2.
+// minABI is the first version of Landlock that restricts truncate(2): Linux 6.2.
 const minABI = 3
 
-// onFiles are the rights that a file can have, onDirs those of a directory. No directory
-// gets those to make devices: a device in the worktree leads to a whole disk.
+// onFiles are the rights on files, onDirs those on directories. No directory gets the rights to
+// create devices: a device in the worktree would give access to a whole disk.
 const (
 	onFiles = unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE
 	onDirs  = onFiles | unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE |
@@ -24,7 +24,7 @@ const (
 // devices have no content that could be changed.
 var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}
 
-// Supported returns an error that wraps ErrUnsupported where commands cannot be confined.
+// Supported returns an error that wraps ErrUnsupported if commands cannot be confined.
 func Supported() error {
 	abi, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	switch {
@@ -36,7 +36,7 @@ func Supported() error {
 	return nil
 }
 
-// Enter confines the calling thread, for good, and what it starts from then on. The
+// Enter confines the calling thread permanently, with everything that it starts from then on. The
 // caller has locked its goroutine to the thread, and never unlocks it.
 func (c Confinement) Enter() error {
 	if err := Supported(); err != nil {
@@ -59,7 +59,7 @@ func (c Confinement) Enter() error {
 			return fmt.Errorf("confine to %s: %w", path, err)
 		}
 	}
-	// Without it a program that changes its user could leave the confinement.
+	// Without this a setuid program could leave the confinement.
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("confine: %w", err)
 	}
@@ -69,7 +69,7 @@ func (c Confinement) Enter() error {
 	return nil
 }
 
-// allow lets everything be changed below a directory, or in a file.
+// allow permits all changes below a directory, or to a file.
 func allow(rules int, path string) error {
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -2,8 +2,8 @@
 
 package confine
 
-// Supported is an error: only Linux has Landlock.
+// Supported returns an error: only Linux has Landlock.
 func Supported() error { return ErrUnsupported }
 
-// Enter is an error: only Linux has Landlock.
+// Enter returns an error: only Linux has Landlock.
 func (Confinement) Enter() error { return ErrUnsupported }

@@ -1,10 +1,9 @@
-// Package confine bounds where the commands of an agent may write, by Landlock: below the
-// paths that are named, and nowhere else, whatever they start and whoever they run as.
-// Reading is not bounded.
+// Package confine restricts where the commands of an agent may write, with Landlock: only below
+// named paths, whatever they start and whichever user they run as. Reading is not restricted.
 //
-// Landlock does not see every change: the mode, owner, times and extended attributes of a
-// file outside can be changed, and a program outside that takes orders over a socket, such
-// as tmux, can be told to write. docs/limits.md says so to people.
+// Landlock does not cover every change: the mode, owner, times and extended attributes of outside
+// files can be changed, and an outside program that takes commands over a socket, such as tmux,
+// can be told to write. docs/limits.md documents this.
 package confine
 
 import (
@@ -18,13 +17,13 @@ import (
 // ErrUnsupported means that this kernel cannot confine a command.
 var ErrUnsupported = errors.New("this kernel cannot confine commands")
 
-// Confinement is where commands may write. The zero value allows nothing but devices
+// Confinement is the set of paths to which commands may write. The zero value permits only devices
 // without content, such as /dev/null.
 type Confinement struct{ write []string }
 
-// New returns a confinement to directories, with everything below them, and to files. All
-// of them are absolute and exist; links are followed now. What lies below another of them
-// is not looked at again later: a confined command could put a link there.
+// New returns a confinement to directories, with everything below them, and to files. All of them
+// are absolute and exist; links are resolved now. A path below another one is not resolved again
+// later, since a confined command could put a link there.
 func New(write ...string) (Confinement, error) {
 	var c Confinement
 	for _, path := range write {
@@ -37,7 +36,7 @@ func New(write ...string) (Confinement, error) {
 		}
 		c.write = append(c.write, real)
 	}
-	slices.Sort(c.write) // a directory comes before what lies below it
+	slices.Sort(c.write) // a directory precedes the paths below it
 	var out []string
 	for _, path := range c.write {
 		if !slices.ContainsFunc(out, func(dir string) bool { return below(dir, path) }) {
@@ -48,7 +47,7 @@ func New(write ...string) (Confinement, error) {
 	return c, nil
 }
 
-// below reports whether a path is a directory or lies in it.
+// below reports whether a path is dir or below it.
 func below(dir, path string) bool {
 	rest, ok := strings.CutPrefix(path, strings.TrimSuffix(dir, "/"))
 	return ok && (rest == "" || rest[0] == '/')

@@ -13,17 +13,17 @@ import (
 )
 
 const (
-	maxTries  = 8               // of one request, before the job waits
-	jobPause  = 5 * time.Minute // that it waits then
-	maxPauses = 3               // before it fails
+	maxTries  = 8               // of one request, before the job pauses
+	jobPause  = 5 * time.Minute // duration of such a pause
+	maxPauses = 3               // pauses before the job fails
 	firstWait = time.Second
 	leastWait = time.Millisecond
 	lastWait  = time.Minute
-	loginWait = time.Minute // between two looks whether a login has come
+	loginWait = time.Minute // between two checks for a login
 )
 
-// ask asks the model for the next answer, and compacts the conversation where it has
-// become too long.
+// ask requests the next answer from the model, and compacts the conversation if it has become too
+// long.
 func (t *turn) ask(ctx context.Context) (model.Answer, error) {
 	if t.full() {
 		if err := t.compact(ctx, "", "the conversation fills its context"); err != nil {
@@ -42,9 +42,8 @@ func (t *turn) ask(ctx context.Context) (model.Answer, error) {
 	}
 }
 
-// stream carries out a request until it is answered. What an answer has shown before it
-// was cut is marked on the screen and kept nowhere. An error of kind TooLong is the
-// caller's.
+// stream carries out a request until it is answered. Text of an answer that was cut is marked on
+// the screen and not stored. An error of kind TooLong is left to the caller.
 func (t *turn) stream(ctx context.Context, request func(context.Context) (model.Request, error)) (model.Answer, error) {
 	pauses, tries, wait := 0, 0, firstWait
 	for {
@@ -92,7 +91,7 @@ func (t *turn) stream(ctx context.Context, request func(context.Context) (model.
 			return a, failure{trouble.Error()}
 		case model.Temporary, model.Cut:
 			tries++
-			pause := max(trouble.After, t.jittered(wait), leastWait) // none at all would be for ever
+			pause := max(trouble.After, t.jittered(wait), leastWait) // without a pause it would retry for ever
 			wait = min(2*wait, lastWait)
 			if tries == maxTries {
 				if pauses == maxPauses {
@@ -116,8 +115,8 @@ func (t *turn) jittered(d time.Duration) time.Duration {
 	return rand.N(d)
 }
 
-// request is what the model is asked: a function of the entries and the setup, but for
-// what stands in Ephemeral.
+// request builds the model's request: a function of the entries and the setup, except for
+// Ephemeral.
 func (t *turn) request(ctx context.Context) (model.Request, error) {
 	return t.requestOf(ctx, t.entries)
 }

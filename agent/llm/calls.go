@@ -13,7 +13,7 @@ import (
 	"github.com/teamctl/teamctl/ledger"
 )
 
-// atOnce is how many read-only calls run beside each other.
+// atOnce is the number of concurrent read-only calls.
 const atOnce = 4
 
 // calls runs the calls of the newest answer that have no result.
@@ -29,7 +29,7 @@ func (t *turn) calls(ctx context.Context) (Verdict, error) {
 				return v, err
 			}
 		}
-		n := 1 // how many run at once
+		n := 1 // number of concurrent calls
 		for t.readOnly(open[0].Name) && n < min(len(open), atOnce) && t.readOnly(open[n].Name) {
 			n++
 		}
@@ -41,7 +41,7 @@ func (t *turn) calls(ctx context.Context) (Verdict, error) {
 	return GoOn, nil
 }
 
-// callAll runs calls beside each other and commits their results in their order.
+// callAll runs calls concurrently and commits their results in order.
 func (t *turn) callAll(ctx context.Context, calls []model.Call) error {
 	results := make([]Result, len(calls))
 	took := make([]time.Duration, len(calls))
@@ -71,7 +71,7 @@ func (t *turn) callAll(ctx context.Context, calls []model.Call) error {
 	wg.Wait()
 	for i, c := range calls {
 		if tool := t.tool(c.Name); errs[i] != nil && ctx.Err() != nil && tool.ReadOnly {
-			return ctx.Err() // it is run again by the next life
+			return ctx.Err() // the next life runs it again
 		}
 		r := results[i]
 		if errs[i] != nil {
@@ -106,11 +106,11 @@ func (t *turn) result(ctx context.Context, c model.Call, m meta, text string) er
 	})
 }
 
-// maxEntry is how many bytes of a result stand in its entry.
+// maxEntry is the maximum size in bytes of a result within its entry.
 const maxEntry = 32 << 10
 
-// keep writes a text that is too long for an entry to a file, and returns what the entry
-// has in its place.
+// keep writes a text that is too long for an entry to a file, and returns the replacement for the
+// entry.
 func (t *turn) keep(text string) (short, name string) {
 	if len(text) <= maxEntry || t.Texts == nil {
 		return text, ""

@@ -9,12 +9,12 @@ import (
 )
 
 const (
-	fullShare    = 0.8    // of the context, from which on a conversation is compacted
-	mustShrink   = 0.75   // of its size, that a compaction leaves at most
-	keepTokens   = 20_000 // of the newest entries, that stay as they are
-	hardTokens   = 5_000  // the same in the second try
+	fullShare    = 0.8    // share of the context from which on a conversation is compacted
+	mustShrink   = 0.75   // maximum share of its size that remains after a compaction
+	keepTokens   = 20_000 // of the newest entries, which stay unchanged
+	hardTokens   = 5_000  // the same in the second attempt
 	maxShrunk    = 2      // compactions without a successful result between them
-	bytesOfToken = 4      // where nobody has counted
+	bytesOfToken = 4      // estimate without the provider's count
 )
 
 // summarise asks for what stands in for the older part of a conversation.
@@ -26,8 +26,8 @@ const summarise = `Write a summary of our conversation so far, for yourself: you
 # Next step
 Be complete and exact about names, paths, ids and decisions; leave out everything else.`
 
-// full reports that the last request has used most of a known context, and nothing was
-// compacted since.
+// full reports whether the last request has used most of a known context, and no compaction has
+// followed.
 func (t *turn) full() bool {
 	if t.setup.Info.Context <= 0 {
 		return false
@@ -45,9 +45,8 @@ func (t *turn) full() bool {
 	return false
 }
 
-// compact makes the conversation shorter: results of older calls first, and if that is
-// not enough a summary takes the place of the older entries. keep says in a person's
-// words what the summary must have.
+// compact shortens the conversation: first results of older calls, and if that is not enough, a
+// summary replaces the older entries. keep says in a person's words what the summary must contain.
 func (t *turn) compact(ctx context.Context, keep, why string) error {
 	if t.shrunk >= maxShrunk {
 		return fail("compacted %d times without a successful tool result in between: %s", t.shrunk, why)
@@ -81,8 +80,8 @@ func (t *turn) compact(ctx context.Context, keep, why string) error {
 	return fail("the conversation cannot be compacted: a summary leaves more than three quarters of it (%s)", why)
 }
 
-// compactAsked compacts the conversation where somebody has asked for it since it was
-// compacted last; done means that the turn has nothing else to do, and has ended.
+// compactAsked compacts the conversation if that was requested since the last compaction; done
+// means that the turn has nothing else to do, and has ended.
 func (t *turn) compactAsked(ctx context.Context) (done bool, err error) {
 	e, ok, err := t.Sessions.NewestEntry(ctx, t.Job.Session, ledger.EntryEvent)
 	if err != nil || !ok {
@@ -106,7 +105,7 @@ func (t *turn) compactAsked(ctx context.Context) (done bool, err error) {
 	return true, err
 }
 
-// summary has the model sum up what is older than the newest entries.
+// summary lets the model summarise the entries before the newest ones.
 func (t *turn) summary(ctx context.Context, tr *transcript, newest int, keep string) (string, error) {
 	old := &transcript{entries: tr.entries[:tr.cut(newest)]}
 	old.metas = tr.metas[:len(old.entries)]
@@ -134,7 +133,7 @@ func (t *turn) summary(ctx context.Context, tr *transcript, newest int, keep str
 	return textOf(a.Message), err
 }
 
-// size is how many bytes the model is sent.
+// size returns the number of bytes sent to the model.
 func (t *transcript) size() int {
 	n, short := 0, t.short()
 	for i, e := range t.entries {
@@ -154,8 +153,8 @@ func sizeOf(e ledger.Entry, m meta, short int64) int {
 	return n
 }
 
-// cut is where the newest entries begin: before an entry of the user or an answer, never
-// between a call and its result, and behind the compaction before.
+// cut returns where the newest entries begin: before an entry of the user or an answer, never
+// between a call and its result, and after the previous compaction.
 func (t *transcript) cut(tokens int) int {
 	at, n, short := len(t.entries), 0, t.short()
 	for i := len(t.entries) - 1; i > max(0, t.compaction()); i-- {
@@ -170,7 +169,7 @@ func (t *transcript) cut(tokens int) int {
 	return at
 }
 
-// shortened is the conversation with the results of older calls shortened.
+// shortened returns the conversation with shortened results of older calls.
 func (t *transcript) shortened(newest int) *transcript {
 	at := t.cut(newest)
 	if at == len(t.entries) {
@@ -185,8 +184,8 @@ func (t *transcript) shortened(newest int) *transcript {
 	return t.with(c, m, i)
 }
 
-// summarised is the conversation with a summary in place of what is older than the newest
-// entries. The task that is under way stands in it word for word.
+// summarised returns the conversation with a summary in place of the entries before the newest
+// ones. The summary contains the current task verbatim.
 func (t *transcript) summarised(newest int, text, task string) *transcript {
 	at := t.cut(newest)
 	m := t.metas[t.compaction()]
@@ -209,8 +208,7 @@ func (t *transcript) summarised(newest int, text, task string) *transcript {
 	return out
 }
 
-// with is the conversation with a compaction behind its first entry, in place of the one
-// at i.
+// with returns the conversation with a compaction after its first entry, in place of the one at i.
 func (t *transcript) with(c ledger.Entry, m meta, i int) *transcript {
 	out := &transcript{}
 	for j, e := range t.entries {

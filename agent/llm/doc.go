@@ -1,9 +1,9 @@
-// Package llm runs turns of the built-in agent: it asks a model, runs the tools that
-// the model calls, and asks again, until an answer calls none.
+// Package llm runs turns of the built-in agent: it sends a request to a model, runs the tools that
+// the model calls, and repeats that until an answer contains no call.
 //
-// A [Runner] keeps nothing between two turns and nothing that a turn needs is in memory
-// alone. The session's entries in the ledger are the conversation; package agent takes
-// mail into them and says which turn runs next.
+// A [Runner] keeps nothing between two turns, and nothing that a turn needs is only in memory. The
+// session's entries in the ledger are the conversation; package agent takes mail into them and
+// determines the next turn.
 //
 // # The journal of a turn
 //
@@ -13,22 +13,22 @@
 //	begun      a call that may change something               one commit, before it starts
 //	ended      the result of a call                           one commit
 //	done       the last entry, the job's end, its usage and   one commit
-//	           the job of what the backlog has
+//	           the job for the backlog
 //
-// A request is a pure function of the entries: the entries of one request, in the same
-// bytes, begin the next. What changes from request to request stands behind them, in
-// Request.Ephemeral, and is stored nowhere.
+// A request is a pure function of the entries: the bytes of one request are the beginning of the
+// next one. Text that changes between requests follows them, in Request.Ephemeral, and is not
+// stored.
 //
 // # After a kill
 //
-// The job is claimed again and the turn goes on where its entries end. A call that had
-// begun is never run again: the ledger has given it a result that says so. One that had
-// not, or that only reads, is run. An answer that was cut is asked for again.
+// The job is claimed again and the turn continues after its last entry. A call that had begun is
+// never repeated: the ledger has given it a result that says so. A call that had not begun, or only
+// reads, is run. An answer that was cut is requested again.
 //
 // # Boundaries
 //
-// Before the first call of an answer, between two and after the last, the turn asks its
-// [agent.Desk] what has come. A message that steers ends the turn there: calls that have
-// not begun get a result that says so, and the ledger keeps a token of the task for
-// later. Within a call, an answer or a compaction nothing is taken in.
+// Before the first call of an answer, between two calls and after the last, the turn asks its
+// [agent.Desk] for new mail. A steering message ends the turn there: calls that have not begun get
+// a result that says so, and the ledger keeps a token of the task for later. Nothing is taken in
+// during a call, an answer or a compaction.
 package llm

@@ -8,14 +8,14 @@ import (
 )
 
 const (
-	sameInRow  = 3 // the same call with the same result, one after the other
-	sameAmong  = 5 // or so many
+	sameInRow  = 3 // the same call with the same result, consecutively
+	sameAmong  = 5 // the same among more calls
 	amongLast  = 10
 	repetition = "You have made the same call with the same result several times. Do something else, or end your turn and say what you need."
 )
 
-// checkLoop looks for a call that is made again and again to the same end: the model is
-// told once, then the turn fails.
+// checkLoop detects a call that is repeated with the same result: the model is notified once, then
+// the turn fails.
 func (t *turn) checkLoop(ctx context.Context) error {
 	if !t.repeats() {
 		return nil
@@ -27,11 +27,11 @@ func (t *turn) checkLoop(ctx context.Context) error {
 	return t.note(ctx, repetition)
 }
 
-// repeats reports whether the newest calls of the job, since the model was told last, are
-// a loop.
+// repeats reports whether the newest calls of the job, since the last notice to the model, are a
+// loop.
 func (t *turn) repeats() bool {
 	type mark [sha256.Size]byte
-	var rounds [][]mark // of the job, each with its calls and their results
+	var rounds [][]mark // of the job, each with its calls and results
 	asked := map[string]string{}
 	for i, e := range t.entries.entries {
 		if e.Job != t.Job.ID {

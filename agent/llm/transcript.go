@@ -12,9 +12,9 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// meta is what an entry keeps beside its text.
+// meta is the data of an entry besides its text.
 type meta struct {
-	From   string            `json:"from,omitempty"`    // the model of an assistant entry
+	From   string            `json:"from,omitempty"`    // model of an assistant entry
 	Calls  []model.Call      `json:"calls,omitempty"`   // of an assistant entry
 	Call   string            `json:"call,omitempty"`    // the id of a tool_result's call
 	Tool   string            `json:"name,omitempty"`    // its tool
@@ -22,11 +22,11 @@ type meta struct {
 	Millis int64             `json:"ms,omitempty"`      // how long it took
 	Paths  []string          `json:"paths,omitempty"`   // files that it changed
 	Diff   string            `json:"diff,omitempty"`    // of an edit
-	Kept   int64             `json:"kept,omitempty"`    // of a compaction: seq of the first entry that is still sent
+	Kept   int64             `json:"kept,omitempty"`    // of a compaction: seq of the first entry still sent
 	Short  int64             `json:"short,omitempty"`   // of a compaction: results before this seq are sent shortened
-	Asked  bool              `json:"compact,omitempty"` // of an event: somebody wants the conversation compacted
-	Task   string            `json:"task,omitempty"`    // of a user entry: what is asked, in the sender's own words
-	File   string            `json:"file,omitempty"`    // where a long text is
+	Asked  bool              `json:"compact,omitempty"` // of an event: a compaction was requested
+	Task   string            `json:"task,omitempty"`    // of a user entry: the request in the sender's own words
+	File   string            `json:"file,omitempty"`    // file with a long text
 	Long   string            `json:"long,omitempty"`    // the file of Texts that has the entry's text
 	Seen   map[string]string `json:"seen,omitempty"`    // of a tool_result: hashes of the files that it showed or wrote
 	Usage  *team.Usage       `json:"usage,omitempty"`   // of the request that an assistant entry answers
@@ -45,20 +45,20 @@ func metaOf(e ledger.Entry) (m meta, err error) {
 func (m meta) raw() json.RawMessage {
 	b, err := json.Marshal(m)
 	if err != nil {
-		panic(fmt.Sprintf("encode the facts of an entry: %v", err)) // strings and numbers only
+		panic(fmt.Sprintf("encode the facts of an entry: %v", err)) // strings and numbers only: cannot fail
 	}
 	return b
 }
 
-// transcript is what requests of a session are made from: its first entry, the newest
-// compaction, and the entries that the compaction has kept.
+// transcript holds what the requests of a session are made from: its first entry, the newest
+// compaction, and the entries kept by it.
 type transcript struct {
 	entries []ledger.Entry
 	metas   []meta
 	texts   Texts
 }
 
-// readTranscript reads what requests of a session are made from.
+// readTranscript reads the transcript of a session.
 func readTranscript(ctx context.Context, s Sessions, texts Texts, session string) (*transcript, error) {
 	t := transcript{texts: texts}
 	c, compacted, err := s.NewestEntry(ctx, session, ledger.EntryCompaction)
@@ -91,7 +91,7 @@ func readTranscript(ctx context.Context, s Sessions, texts Texts, session string
 func (t *transcript) add(list ...ledger.Entry) error {
 	for _, e := range list {
 		if e.Kind == ledger.EntryEvent {
-			continue // it is in no request
+			continue // not part of requests
 		}
 		m, err := metaOf(e)
 		if err != nil {
@@ -100,14 +100,14 @@ func (t *transcript) add(list ...ledger.Entry) error {
 		if m.Long != "" && t.texts != nil {
 			if text, err := t.texts.Read(m.Long); err == nil {
 				e.Content = text
-			} // else the entry says where its text was
+			} // otherwise the entry names the missing file
 		}
 		t.entries, t.metas = append(t.entries, e), append(t.metas, m)
 	}
 	return nil
 }
 
-// open are the calls of the newest answer that have no result yet, in order.
+// open returns the calls of the newest answer that have no result yet, in order.
 func (t *transcript) open() []model.Call {
 	last := -1
 	for i, e := range t.entries {
@@ -131,14 +131,14 @@ func (t *transcript) open() []model.Call {
 	return open
 }
 
-// answered reports whether the newest entry that counts is an answer without calls: the
-// turn of it has nothing left to do.
+// answered reports whether the newest relevant entry is an answer without calls: the turn has
+// nothing left to do.
 func (t *transcript) answered() bool {
 	n := len(t.entries)
 	return n > 0 && t.entries[n-1].Kind == ledger.EntryAssistant && len(t.metas[n-1].Calls) == 0
 }
 
-// rounds are the answers of a job.
+// rounds returns the number of answers of a job.
 func (t *transcript) rounds(job int64) int {
 	n := 0
 	for _, e := range t.entries {
@@ -149,15 +149,15 @@ func (t *transcript) rounds(job int64) int {
 	return n
 }
 
-// messages are the entries as a model is sent them: neighbours of one side are one
-// message, the results of calls first in theirs.
+// messages returns the entries as messages for a model: consecutive entries of one side are one
+// message, in which results of calls come first.
 func (t *transcript) messages() ([]model.Message, error) {
 	var out []model.Message
 	short := t.short()
 	for i, e := range t.entries {
 		m := t.metas[i]
 		if e.Kind == ledger.EntryCompaction && e.Content == "" {
-			continue // it has shortened results only
+			continue // it has only shortened results
 		}
 		switch e.Kind {
 		case ledger.EntryAssistant:
@@ -185,7 +185,7 @@ func (t *transcript) messages() ([]model.Message, error) {
 	return out, nil
 }
 
-// short is where results are sent in full again.
+// short returns the seq from which on results are sent in full.
 func (t *transcript) short() int64 {
 	if i := t.compaction(); i >= 0 {
 		return t.metas[i].Short
@@ -193,7 +193,7 @@ func (t *transcript) short() int64 {
 	return 0
 }
 
-// compaction is the index of the newest one, -1 without any.
+// compaction returns the index of the newest compaction, -1 without one.
 func (t *transcript) compaction() int {
 	for i := len(t.entries) - 1; i >= 0; i-- {
 		if t.entries[i].Kind == ledger.EntryCompaction {
@@ -203,7 +203,7 @@ func (t *transcript) compaction() int {
 	return -1
 }
 
-// shortResult bounds a result that is sent shortened, in characters.
+// shortResult is the maximum length of a shortened result, in characters.
 const shortResult = 200
 
 func partOf(e ledger.Entry, m meta, short bool) model.Part {
@@ -224,7 +224,7 @@ func refOf(s string) (model.Ref, error) {
 	return model.ParseRef(s)
 }
 
-// textOf is what an answer says.
+// textOf returns the text of an answer.
 func textOf(m model.Message) string {
 	var b strings.Builder
 	for _, p := range m.Parts {

@@ -12,10 +12,10 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// maxGoOn is how many answers go on with one that was cut at its limit.
+// maxGoOn is the number of answers that may continue one cut at its limit.
 const maxGoOn = 3
 
-// goOn follows an answer that was cut at the limit of its length.
+// goOn is sent after an answer that was cut at its length limit.
 const goOn = "Your answer was cut at the limit of its length. Go on exactly where it ends."
 
 // turn is one job while it runs.
@@ -26,20 +26,20 @@ type turn struct {
 	desk    Desk
 	setup   Setup
 	entries *transcript
-	again   int  // answers that were cut at their limit, in a row
-	warned  bool // the model was told that it repeats itself
-	shrunk  int  // compactions since the last result that did not fail
+	again   int  // consecutive answers cut at their limit
+	warned  bool // the model was warned about repeating itself
+	shrunk  int  // compactions since the last successful result
 }
 
-// failure ends a turn as failed, with words for people.
+// failure ends a turn as failed, with a reason for people.
 type failure struct{ why string }
 
 func (f failure) Error() string { return f.why }
 
 func fail(format string, args ...any) error { return failure{fmt.Sprintf(format, args...)} }
 
-// Turn runs a job to its end. Its error means that the process cannot go on with it: the
-// job stays as it is, for the next life.
+// Turn runs a job to its end. An error means that the process cannot continue it: the job stays as
+// it is, for the next life.
 func (r *Runner) Turn(ctx context.Context, claimed ledger.ClaimedTurn, desk Desk) (Outcome, error) {
 	t := &turn{Runner: r, ClaimedTurn: claimed, ref: claimed.Job.Ref(), desk: desk}
 	steered, err := t.run(ctx)
@@ -81,7 +81,7 @@ func (t *turn) run(ctx context.Context) (steered bool, err error) {
 	if done, err := t.compactAsked(ctx); done || err != nil {
 		return false, err
 	}
-	if t.entries.answered() { // it was cut at its limit, and the process was killed
+	if t.entries.answered() { // it was cut at its limit before the process was killed
 		if err := t.note(ctx, goOn); err != nil {
 			return false, err
 		}
@@ -113,13 +113,13 @@ func (t *turn) run(ctx context.Context) (steered bool, err error) {
 	}
 }
 
-// read reads the conversation anew.
+// read reads the conversation again.
 func (t *turn) read(ctx context.Context) (err error) {
 	t.entries, err = readTranscript(ctx, t.Sessions, t.Texts, t.Job.Session)
 	return err
 }
 
-// boundary takes in what has come, where no call is open.
+// boundary takes in unread mail while no call is open.
 func (t *turn) boundary(ctx context.Context) (Verdict, error) {
 	v, err := t.desk.Take(ctx, Token{Task: t.task(true), Source: t.source(), Rounds: t.entries.rounds(t.Job.ID), Open: len(t.entries.open()) > 0})
 	if err == nil && v == TookIn {
@@ -128,8 +128,8 @@ func (t *turn) boundary(ctx context.Context) (Verdict, error) {
 	return v, err
 }
 
-// task is what the turn is about: the newest text that came in before its first answer,
-// in short the words of who has sent it alone.
+// task returns the subject of the turn: the newest text that came in before its first answer;
+// short: only the sender's own words.
 func (t *turn) task(short bool) string {
 	text := ""
 	for i, e := range t.entries.entries {
@@ -146,17 +146,17 @@ func (t *turn) task(short bool) string {
 	return text
 }
 
-// source names the task of the turn: the turn that began it.
+// source identifies the task of the turn: the turn that began it.
 func (t *turn) source() string { return strconv.FormatInt(t.Job.ID, 10) }
 
-// note tells the model something that is no answer to anybody.
+// note adds a notice for the model that answers nothing.
 func (t *turn) note(ctx context.Context, text string) error {
 	return t.commit(ctx, "record a notice", func(c context.Context) ([]ledger.Entry, error) {
 		return t.Sessions.EndCalls(c, ledger.TurnResults{Ref: t.ref, Entries: []ledger.NewEntry{{Kind: ledger.EntryUser, Content: text}}})
 	})
 }
 
-// take commits an answer; done means that the turn has ended with it.
+// take commits an answer; done means that it has ended the turn.
 func (t *turn) take(ctx context.Context, a model.Answer) (done bool, err error) {
 	entry, calls := t.answer(a)
 	switch {
@@ -189,7 +189,7 @@ func (t *turn) answered(ctx context.Context, entry ledger.NewEntry, calls []ledg
 	})
 }
 
-// answer is an answer as an entry with its calls.
+// answer converts an answer to an entry and its calls.
 func (t *turn) answer(a model.Answer) (ledger.NewEntry, []ledger.NewCall) {
 	m := meta{From: t.setup.Model.String(), Calls: callsOf(a.Message), Usage: &a.Usage}
 	var calls []ledger.NewCall
@@ -212,7 +212,7 @@ func (t *turn) commit(ctx context.Context, doing string, write func(context.Cont
 	return t.entries.add(list...)
 }
 
-// end ends the job, once its open calls have a result.
+// end ends the job, after giving its open calls a result.
 func (t *turn) end(ctx context.Context, state team.TurnState, why string, entries []ledger.NewEntry) (Outcome, error) {
 	after := context.WithoutCancel(ctx)
 	in := ledger.TurnEnd{Ref: t.ref, State: state, Reason: why, Entries: entries, Usage: t.usage(entries...)}

@@ -8,8 +8,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// usage is what the answers of the job have used, in all its attempts, with those that
-// are about to be committed.
+// usage returns the usage of the job's answers in all its attempts, including entries about to be
+// committed.
 func (t *turn) usage(entries ...ledger.NewEntry) json.RawMessage {
 	var sum team.Usage
 	if t.entries != nil {
@@ -34,7 +34,7 @@ func (t *turn) usage(entries ...ledger.NewEntry) json.RawMessage {
 	return b
 }
 
-// price completes what one request has used by what that costs, where that is known.
+// price adds the cost of one request to its usage, if known.
 func (t *turn) price(u *team.Usage) {
 	p := t.setup.Info.Price
 	if p == nil || u.CostKnown {

@@ -19,10 +19,10 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// grace is how long a program has to end after its input, and after each signal.
+// grace is how long a program may take to exit after the end of its input, and after each signal.
 const grace = 2 * time.Second
 
-// program is a server that speaks over its input and output.
+// program is a server on standard input and output.
 type program struct {
 	in         io.WriteCloser
 	out        io.ReadCloser
@@ -31,13 +31,13 @@ type program struct {
 	words      *lastWords
 }
 
-// lastWords keeps the end of what a program writes to standard error.
+// lastWords keeps the end of a program's standard error.
 type lastWords struct {
 	mu   sync.Mutex
 	text []byte
 }
 
-// maxWords bounds them.
+// maxWords is the maximum number of bytes kept.
 const maxWords = 400
 
 func (w *lastWords) Write(b []byte) (int, error) {
@@ -48,7 +48,7 @@ func (w *lastWords) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// add adds them to an error.
+// add adds the kept text to an error.
 func (w *lastWords) add(err error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -59,8 +59,8 @@ func (w *lastWords) add(err error) error {
 	return fmt.Errorf("%w; it wrote: %s", err, text)
 }
 
-// startProgram starts a program in a session of its own. It ends with this process,
-// however that ends.
+// startProgram starts a program in a session of its own. It ends with this process, however this
+// process ends.
 func startProgram(s team.MCPServer, o *Options) (*program, error) {
 	cmd := exec.Command(s.Command[0], s.Command[1:]...)
 	p := &program{generation: uuid.NewString(), ended: make(chan struct{}), words: &lastWords{}}
@@ -69,8 +69,8 @@ func startProgram(s team.MCPServer, o *Options) (*program, error) {
 		cmd.Stderr = io.MultiWriter(p.words, o.Stderr)
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	cmd.WaitDelay = grace // for standard error, which what it leaves may keep open
-	// Pipes of our own: those of exec.Cmd are closed under a reader when it ends.
+	cmd.WaitDelay = grace // for standard error, which leftover processes may keep open
+	// Own pipes: those of exec.Cmd are closed under a reader when the program exits.
 	childIn, in, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -87,13 +87,13 @@ func startProgram(s team.MCPServer, o *Options) (*program, error) {
 		return nil, errors.Join(err, in.Close(), out.Close())
 	}
 	go func() {
-		<-ended //nolint:errcheck // its status says nothing to anybody
+		<-ended //nolint:errcheck // its status is not used
 		close(p.ended)
 	}()
 	return p, nil
 }
 
-// environ is the environment of a program.
+// environ returns the environment of a program.
 func environ(s team.MCPServer, o *Options, generation string) []string {
 	env := slices.DeleteFunc(slices.Clone(o.Env), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
@@ -108,14 +108,14 @@ func environ(s team.MCPServer, o *Options, generation string) []string {
 
 // end ends the program and everything that it has started.
 func (p *program) end() {
-	_ = p.in.Close() // which asks it to end
+	_ = p.in.Close() // asks it to exit
 	t := time.NewTimer(grace)
 	defer t.Stop()
 	select {
 	case <-p.ended:
 	case <-t.C:
 	}
-	_ = run.End(nil, p.generation, grace) // what cannot be ended nobody can help
+	_ = run.End(nil, p.generation, grace) // nothing more can be done about processes that survive this
 	<-p.ended
 	_ = p.out.Close()
 }

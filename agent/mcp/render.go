@@ -13,23 +13,23 @@ import (
 )
 
 const (
-	maxTools       = 256 // of one server
-	maxName        = 64  // as the providers' protocols have it
+	maxTools       = 256 // per server
+	maxName        = 64  // limit of the providers' protocols
 	maxDescription = 4 << 10
-	maxText        = 8 << 20 // of a result, which the caller cuts further
+	maxText        = 8 << 20 // per result, which the caller cuts further
 )
 
-// names makes names of tools that models can call: mcp__<server>__<tool>.
+// names maps tools to names that models can call: mcp__<server>__<tool>.
 type names struct {
 	prefix string
-	theirs map[string]string // by ours
+	theirs map[string]string // the server's name by ours
 }
 
 func newNames(server string) *names {
 	return &names{prefix: "mcp__" + server + "__", theirs: map[string]string{}}
 }
 
-// give returns our name of a tool: as it is, where it can be, else with a hash of it.
+// give returns our name of a tool: the server's name if possible, else one with a hash of it.
 func (n *names) give(tool string) string {
 	fit := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' {
@@ -47,7 +47,7 @@ func (n *names) give(tool string) string {
 	return name
 }
 
-// render is the result of a call as text.
+// render returns the result of a call as text.
 func render(r *sdk.CallToolResult) Result {
 	var out []string
 	for _, c := range r.Content {
@@ -76,7 +76,7 @@ func render(r *sdk.CallToolResult) Result {
 	return Result{Text: cut(strings.Join(out, "\n"), maxText), Failed: r.IsError}
 }
 
-// refused reports whether the server has answered a call with an error, and is up.
+// refused reports whether a running server has answered a call with an error.
 func refused(err error) bool {
 	var e *jsonrpc.Error
 	return errors.As(err, &e)

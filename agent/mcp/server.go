@@ -16,28 +16,28 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// server is one of a set.
+// server is one server of a set.
 type server struct {
 	name string
 	spec team.MCPServer
 	o    *Options
 
-	mu      sync.Mutex // held while it starts
+	mu      sync.Mutex // held during its start
 	session *sdk.ClientSession
-	end     func() // of its program
+	end     func() // ends its program
 	ended   *atomic.Bool
 	upAt    time.Time
 	closed  bool
-	tools   []Tool // as they were listed last
+	tools   []Tool // last list
 	names   map[string]string
-	here    map[string]bool // names of the tools that it has now
-	stale   *atomic.Bool    // its list has changed since
+	here    map[string]bool // names of its current tools
+	stale   *atomic.Bool    // the list has changed since it was read
 	pause   time.Duration
-	until   time.Time // it is not started again before
-	why     error     // it is down
+	until   time.Time // it is not restarted before this time
+	why     error     // why it is down
 }
 
-// alive starts the server if it is not up and its pause is over. The lock is held.
+// alive starts the server if it is not up and its pause is over. mu is held.
 func (s *server) alive(ctx context.Context) error {
 	if s.closed {
 		return errors.New("closed")
@@ -62,14 +62,14 @@ func (s *server) alive(ctx context.Context) error {
 		return nil
 	case ctx.Err() == nil:
 		s.down(err)
-	default: // nobody's fault
+	default: // an interrupted start is no failure
 		s.stop()
 	}
 	return err
 }
 
-// down notes why a server is not up. The first time it may start again at once; when that
-// does not last, the pauses double. The lock is held.
+// down records why a server is down. After the first failure it may restart at once; after
+// repeated failures the pauses double. mu is held.
 func (s *server) down(why error) {
 	if s.session != nil && s.o.Now().Sub(s.upAt) >= lastPause {
 		s.pause = 0
@@ -79,10 +79,10 @@ func (s *server) down(why error) {
 	s.pause = min(max(2*s.pause, firstPause), lastPause)
 }
 
-// stop ends the session and its program. The lock is held.
+// stop ends the session and its program. mu is held.
 func (s *server) stop() {
 	if s.session != nil {
-		_ = s.session.Close() // it may have ended
+		_ = s.session.Close() // it may have ended already
 		s.session = nil
 	}
 	if s.end != nil {
@@ -122,15 +122,15 @@ func (s *server) start(ctx context.Context) error {
 		return words.add(fmt.Errorf("connect: %w", err))
 	}
 	ended := &atomic.Bool{}
-	go func() { // until stop closes it
-		_ = session.Wait() // why is not known here any better than that
+	go func() { // exits when stop closes the session
+		_ = session.Wait() // the error adds nothing
 		ended.Store(true)
 	}()
 	s.session, s.end, s.ended, s.stale, s.upAt = session, end, ended, stale, s.o.Now()
 	return s.relist(ctx)
 }
 
-// relist reads the list of tools. The lock is held.
+// relist reads the list of tools. mu is held.
 func (s *server) relist(ctx context.Context) error {
 	s.stale.Store(false)
 	ctx, cancel := context.WithTimeout(ctx, startTime)
@@ -143,7 +143,7 @@ func (s *server) relist(ctx context.Context) error {
 		}
 		schema, err := json.Marshal(t.InputSchema)
 		if err != nil {
-			continue // it cannot be told to a model
+			continue // its schema cannot be sent to a model
 		}
 		if len(tools) == maxTools {
 			break
@@ -161,7 +161,7 @@ func (s *server) relist(ctx context.Context) error {
 	if s.names == nil {
 		s.names = map[string]string{}
 	}
-	for ours, theirs := range n.theirs { // gone ones stay known, to be told apart from none
+	for ours, theirs := range n.theirs { // removed tools stay known, to distinguish them from unknown ones
 		s.names[ours] = theirs
 	}
 	return nil
@@ -205,7 +205,7 @@ func (s *server) call(ctx context.Context, name, original string, input json.Raw
 		return Result{Text: cut(err.Error(), maxText), Failed: true}, nil
 	}
 	s.mu.Lock()
-	if s.session == session { // or somebody has seen it before us
+	if s.session == session { // otherwise another caller has noticed it first
 		s.down(err)
 	}
 	s.mu.Unlock()

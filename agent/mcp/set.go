@@ -21,17 +21,17 @@ const (
 	lastPause  = time.Minute
 )
 
-// Options are what servers are started with.
+// Options configure the servers of a set.
 type Options struct {
 	Servers map[string]team.MCPServer // by name; each is valid
-	Dir     string                    // of programs
-	Env     []string                  // of programs, before Withhold
-	// Withhold names variables that no program gets: keys of providers, the member's token.
+	Dir     string                    // working directory of programs
+	Env     []string                  // environment of programs, before Withhold
+	// Withhold names variables that programs do not get: keys of providers, the member's token.
 	Withhold []string
-	// Enter changes the thread that starts a program, to confine it; may be nil.
+	// Enter is called on the thread that starts a program, to confine it; may be nil.
 	Enter func() error
-	// Stderr gets what programs write there; nil discards it, but for the end of what one
-	// writes that does not start.
+	// Stderr receives the standard error of programs; nil discards it, except for the end of a
+	// failed start.
 	Stderr io.Writer
 	// Now is the clock of pauses; nil is time.Now.
 	Now func() time.Time
@@ -41,16 +41,16 @@ type Options struct {
 type Tool struct {
 	model.Tool
 	Server   string
-	ReadOnly bool // as the server says
+	ReadOnly bool // according to the server
 }
 
-// Result is what came of a call.
+// Result is the result of a call.
 type Result struct {
 	Text   string
 	Failed bool
 }
 
-// Set is all servers of one agent. It may be used by many goroutines.
+// Set is all servers of one agent. It is safe for concurrent use.
 type Set struct {
 	servers []*server // sorted by name
 }
@@ -67,9 +67,9 @@ func New(o Options) *Set {
 	return s
 }
 
-// Tools returns the tools of all servers, sorted by name, and starts the servers that are
-// not up, side by side. One that does not start is named in troubles and has the tools that
-// were known of it.
+// Tools returns the tools of all servers, sorted by name, and starts servers that are not up,
+// concurrently. A server that does not start is named in troubles, and its last known tools are
+// listed.
 func (s *Set) Tools(ctx context.Context) (tools []Tool, troubles []string) {
 	all := make([][]Tool, len(s.servers))
 	why := make([]error, len(s.servers))
@@ -88,8 +88,8 @@ func (s *Set) Tools(ctx context.Context) (tools []Tool, troubles []string) {
 	return tools, troubles
 }
 
-// Call calls a tool by the name that Tools gave it. What goes wrong is a failed result; an
-// error is the context's.
+// Call calls a tool by the name returned by Tools. Failures are failed results; an error is the
+// context's.
 func (s *Set) Call(ctx context.Context, name string, input json.RawMessage) (Result, error) {
 	for _, srv := range s.servers {
 		if original, ok := srv.original(name); ok {

@@ -1,25 +1,24 @@
-// Package model asks language models.
+// Package model sends requests to language models.
 //
-// A [Provider] carries out one [Request] and streams its answer. A provider keeps
-// nothing between two requests: the whole conversation is in each request, and the
-// answer returns it one message longer.
+// A [Provider] carries out one [Request] and streams its answer. A provider keeps nothing between
+// two requests: each request has the whole conversation, and the answer adds one message to it.
 //
-// # Complete or not at all
+// # Complete or failed
 //
-// Stream returns an [Answer] only after the last event that the provider's protocol
-// defines (message_stop, response.completed, finish_reason). A connection that ends
-// before it, even cleanly, is an [*Error] of kind [Cut]; what was streamed until then
-// was shown to the caller's function and is worth nothing else.
+// Stream returns an [Answer] only after the last event defined by the provider's protocol
+// (message_stop, response.completed, finish_reason). A connection that ends before that event,
+// even cleanly, is an [*Error] of kind [Cut]; text streamed until then was passed to the caller's
+// function and has no other use.
 //
 // # The provider's own bytes
 //
-// Models return fields that they want back unchanged: signatures of their reasoning,
-// encrypted reasoning, fields that no library knows. [Message.Raw] keeps them. They are
-// sent back byte for byte to the model that produced them and left out for every other,
-// which gets the text, the calls and their results instead.
+// Models return fields that they need back unchanged: signatures of their reasoning, encrypted
+// reasoning, fields unknown to any library. [Message.Raw] keeps them. They are sent back byte for
+// byte to the model that produced them; every other model gets the text, the calls and their
+// results instead.
 //
 // # Errors
 //
-// Every failed request is an [*Error] whose [Kind] says what a caller can do about it.
-// No provider retries by itself: the loop that asks does.
+// Every failed request is an [*Error] whose [Kind] says what a caller can do about it. Providers
+// do not retry: the loop that sends requests does.
 package model

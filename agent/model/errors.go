@@ -9,13 +9,13 @@ import (
 // Kind says what a caller can do about a failed request.
 type Kind int
 
-// The kinds.
+// Kinds of errors.
 const (
 	Temporary Kind = iota // try again after a pause: 408, 409, 429, 5xx, 529, a refused or reset connection
 	Cut                   // the stream ended before the answer did: try again
-	Limited               // a limit of usage: not before Until, where that is known
+	Limited               // a usage limit: not before Until, if known
 	Login                 // 401, 403: not before the configuration changes
-	TooLong               // the conversation does not fit: compact it
+	TooLong               // the conversation is too long: compact it
 	Refused               // any other refusal: the same request fails again
 )
 
@@ -40,14 +40,14 @@ func (k Kind) String() string {
 // Error is a failed request.
 type Error struct {
 	Kind     Kind
-	Status   int    // of HTTP; 0 without an answer
+	Status   int    // HTTP status; 0 without an answer
 	Provider string // as in the configuration
 	Text     string // the provider's own words
-	// After is the pause that the provider asks for; 0 when it says nothing.
+	// After is the pause requested by the provider; 0 if none.
 	After time.Duration
-	// Until is the end of a limit of usage; zero when unknown.
+	// Until is the end of a usage limit; zero if unknown.
 	Until time.Time
-	// Err is the cause, where there is one.
+	// Err is the cause, if any.
 	Err error
 }
 
@@ -67,7 +67,7 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// KindOf returns the kind of err; ok is false for an error of something else.
+// KindOf returns the kind of err; ok is false for other errors.
 func KindOf(err error) (k Kind, ok bool) {
 	var e *Error
 	if errors.As(err, &e) {

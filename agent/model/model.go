@@ -11,10 +11,10 @@ import (
 // Ref names a model of a provider: "anthropic/claude-sonnet-4-5".
 type Ref struct {
 	Provider string // as in the configuration
-	Model    string // the provider's own name of it; may contain slashes
+	Model    string // the provider's own name for it; may contain slashes
 }
 
-// ParseRef reads provider/model. Errors are team.CodeInvalid.
+// ParseRef parses provider/model. Errors are team.CodeInvalid.
 func ParseRef(s string) (Ref, error) {
 	provider, name, ok := strings.Cut(strings.TrimSpace(s), "/")
 	if !ok || provider == "" || name == "" || strings.ContainsAny(provider+name, " \t\n\r") {
@@ -38,7 +38,7 @@ func (r Ref) String() string {
 // parts of messages of the user's side.
 type Role string
 
-// The two sides.
+// The two roles.
 const (
 	RoleUser      Role = "user"
 	RoleAssistant Role = "assistant"
@@ -50,10 +50,10 @@ type Message struct {
 	Parts []Part `json:"parts"`
 	// From is the model that produced an assistant message.
 	From Ref `json:"from,omitzero"`
-	// Raw is the content of an assistant message as its provider sent it, in the form in
-	// which that provider takes it back. Only From gets it; every other model gets Parts.
+	// Raw is the content of an assistant message as sent by its provider, in the form that the
+	// provider accepts back. Only From gets it; every other model gets Parts.
 	Raw json.RawMessage `json:"raw,omitempty"`
-	// Cache asks for a cache mark behind this message where the protocol has marks.
+	// Cache requests a cache mark after this message, if the protocol has marks.
 	Cache bool `json:"-"`
 }
 
@@ -68,11 +68,11 @@ type Part struct {
 type Call struct {
 	ID   string `json:"id"` // unique in a conversation
 	Name string `json:"name"`
-	// Input is as the model wrote it. Text that is not JSON is here as a JSON string.
+	// Input is the model's text. Text that is not JSON is stored as a JSON string.
 	Input json.RawMessage `json:"input"`
 }
 
-// Result answers a call. It is in the message right after that of the call.
+// Result answers a call. It is in the message that follows the call's.
 type Result struct {
 	CallID string `json:"callId"`
 	Text   string `json:"text"`
@@ -86,19 +86,19 @@ type Tool struct {
 	Schema      json.RawMessage `json:"schema"` // JSON Schema of the input, an object
 }
 
-// Request is everything that a model is told for one answer.
+// Request is the whole input of a model for one answer.
 type Request struct {
-	Model    string // the provider's own name of it
+	Model    string // the provider's own name for it
 	System   string
 	Tools    []Tool
 	Messages []Message
-	// Ephemeral is appended behind everything that a cache could keep: as the last part
-	// of the last message of the user's side. It is part of no conversation.
+	// Ephemeral is appended after everything that can be cached, as the last part of the last user
+	// message. It is not part of the conversation.
 	Ephemeral   string
 	MaxOutput   int      // tokens; 0 for the provider's default
 	Temperature *float64 // nil for the provider's default
-	Effort      string   // how long to reason, in the provider's words; "" for its default
-	CacheKey    string   // stable for a conversation: providers route by it
+	Effort      string   // reasoning effort, in the provider's terms; "" for its default
+	CacheKey    string   // constant for a conversation: providers route by it
 }
 
 // Delta is a piece of an answer that is still streaming.
@@ -108,28 +108,28 @@ type Delta struct {
 	Call     *Call // a call has begun: its id and name
 }
 
-// Stop is the reason why an answer has ended.
+// Stop is the reason for the end of an answer.
 type Stop string
 
-// The reasons.
+// Stop reasons.
 const (
-	StopEnd     Stop = "end"     // nothing more to say
-	StopCalls   Stop = "calls"   // it waits for the results of its calls
-	StopLimit   Stop = "limit"   // the limit of output was reached: an unfinished call is left out
-	StopRefused Stop = "refused" // the model refuses
+	StopEnd     Stop = "end"     // finished
+	StopCalls   Stop = "calls"   // waiting for the results of its calls
+	StopLimit   Stop = "limit"   // the output limit was reached: an unfinished call is dropped
+	StopRefused Stop = "refused" // the model refused
 )
 
 // Answer is one complete answer.
 type Answer struct {
 	Message Message
 	Stop    Stop
-	Usage   team.Usage // of this request alone
-	Notice  string     // what the person should know about the provider
+	Usage   team.Usage // of this request only
+	Notice  string     // remark about the provider for the user
 }
 
 // Info describes a model; a zero field is unknown.
 type Info struct {
-	ID        string `json:"id"` // the provider's own name of it
+	ID        string `json:"id"` // the provider's own name for it
 	Context   int    `json:"context,omitempty"`
 	MaxOutput int    `json:"maxOutput,omitempty"`
 	Price     *Price `json:"price,omitempty"`
@@ -143,11 +143,11 @@ type Price struct {
 	CacheWrite float64 `json:"cacheWrite" yaml:"cacheWrite"`
 }
 
-// Provider is an endpoint that serves models. It may be used by many goroutines.
+// Provider is an endpoint that serves models. It is safe for concurrent use.
 type Provider interface {
-	// Stream asks for one answer; on is called with its pieces, in order, before Stream
-	// returns. Errors are *Error or the context's.
+	// Stream requests one answer; it calls on with its pieces, in order, before it returns. Errors
+	// are *Error or the context's.
 	Stream(ctx context.Context, r Request, on func(Delta)) (Answer, error)
-	// Models lists what the provider serves. Errors are *Error or the context's.
+	// Models lists the provider's models. Errors are *Error or the context's.
 	Models(ctx context.Context) ([]Info, error)
 }

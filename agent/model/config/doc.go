@@ -1,10 +1,9 @@
-// Package config opens the models that $TEAMCTL_HOME/config.yaml names.
+// Package config opens the models configured in $TEAMCTL_HOME/config.yaml.
 //
-// Known providers need no entry: their protocol, address and key variable are in
-// a table. A key is read for each request from where the file says, and kept nowhere. A key
-// that happens to be in the environment chooses no model: without a model in the file, the
-// default is the script model.
+// Known providers need no entry: a table has their protocol, address and key variable. A key is
+// read for each request from its configured source, and never stored. A key in the environment
+// selects no model: without a model in the file, the default is the script model.
 //
-// What a model can take and costs comes from the file, else from what its provider lists;
-// what neither says stays unknown.
+// The limits and prices of a model come from the file, else from the provider's list; otherwise
+// they are unknown.
 package config

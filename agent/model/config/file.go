@@ -16,19 +16,19 @@ import (
 // Name is the file in $TEAMCTL_HOME.
 const Name = "config.yaml"
 
-// maxFile bounds it.
+// maxFile is its maximum size.
 const maxFile = 1 << 20
 
 // File is config.yaml.
 type File struct {
-	Model     string                    `yaml:"model"` // of agents for which nothing else names one
+	Model     string                    `yaml:"model"` // the default model of agents
 	Providers map[string]Provider       `yaml:"providers"`
 	Models    map[string]Limits         `yaml:"models"` // by provider/model
-	MCP       map[string]team.MCPServer `yaml:"mcp"`    // that built-in agents use
+	MCP       map[string]team.MCPServer `yaml:"mcp"`    // used by built-in agents
 	Hooks     any                       `yaml:"hooks"`  // package hooks reads them
 }
 
-// Provider is how one is reached. Fields that are left out are filled in for known ones.
+// Provider says how a provider is reached. For known providers, missing fields have defaults.
 type Provider struct {
 	API        string            `yaml:"api"` // messages, responses or chat
 	BaseURL    string            `yaml:"baseURL"`
@@ -39,29 +39,29 @@ type Provider struct {
 	Models     map[string]Limits `yaml:"models"`
 }
 
-// Limits is what the file says of a model; zero is unknown.
+// Limits are the file's data about a model; zero is unknown.
 type Limits struct {
 	Context   int          `yaml:"context"`
 	MaxOutput int          `yaml:"maxOutput"`
 	Price     *model.Price `yaml:"price"`
 }
 
-// Config is the file with everything filled in. It does not change after Secrets.
+// Config is the file with all defaults filled in. It does not change after Secrets.
 type Config struct {
 	Default model.Ref // script/demo if the file names none
 	Chosen  bool      // the file names Default
 	MCP     map[string]team.MCPServer
 
-	found     func(name, value string) // learns each key as it is read; may be nil
+	found     func(name, value string) // called with each key that is read; may be nil
 	dir       string                   // $TEAMCTL_HOME
 	providers map[string]Provider
 	limits    map[model.Ref]Limits
-	written   map[string]bool // providers that the file has
+	written   map[string]bool // providers in the file
 }
 
-// Load reads config.yaml below the home; a missing file is an empty one. Errors are
-// CodeInvalid (bad_config), with line and column where the file is not what it should be,
-// and CodeDenied (not_private) where others can write to it.
+// Load reads config.yaml in the home directory; a missing file counts as empty. Errors are
+// CodeInvalid (bad_config), with line and column for mistakes in the file, and CodeDenied
+// (not_private) if others can write to it.
 func Load(home team.Home) (*Config, error) {
 	file := filepath.Join(home.Dir, Name)
 	data, err := private.ReadFile(file) // it may name commands
@@ -81,7 +81,7 @@ func bad(file, format string, args ...any) error {
 	return team.Errorf(team.CodeInvalid, "read "+strings.ReplaceAll(file, "%", "%%")+": "+format, args...).WithReason(team.ReasonBadConfig)
 }
 
-// Parse reads the text of the file.
+// Parse parses the text of the file.
 func Parse(home, file string, data []byte) (*Config, error) {
 	var f File
 	if strings.TrimSpace(string(data)) != "" {

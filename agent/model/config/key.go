@@ -17,12 +17,12 @@ import (
 )
 
 const (
-	keyTime = 30 * time.Second // that keyCommand may take
+	keyTime = 30 * time.Second // for keyCommand
 	maxKey  = 64 << 10
 )
 
-// key reads the key of a provider; "" if it has none. What cannot be read is
-// CodeUnavailable (no_key), a file that others can read CodeInvalid (bad_key_file).
+// key reads the key of a provider; "" if it has none. A key that cannot be read is CodeUnavailable
+// (no_key), a file that others can read CodeInvalid (bad_key_file).
 func (c *Config) key(ctx context.Context, name string, p Provider) (k string, err error) {
 	defer func() {
 		if k != "" && c.found != nil {
@@ -77,7 +77,7 @@ func (c *Config) keyOfFile(name string, p Provider) (string, error) {
 	return oneLine(name, file, string(b))
 }
 
-// keyPath is the absolute path of a provider's key file.
+// keyPath returns the absolute path of a provider's key file.
 func (c *Config) keyPath(p Provider) (string, error) {
 	file := p.KeyFile
 	if rest, ok := strings.CutPrefix(file, "~/"); ok {
@@ -93,7 +93,7 @@ func (c *Config) keyPath(p Provider) (string, error) {
 	return file, nil
 }
 
-// KeyFiles are the paths of the files that have keys, sorted.
+// KeyFiles returns the sorted paths of the files with keys.
 func (c *Config) KeyFiles() []string {
 	var out []string
 	for _, p := range c.providers {
@@ -108,16 +108,16 @@ func (c *Config) KeyFiles() []string {
 	return slices.Compact(out)
 }
 
-// Secrets calls found with every secret that the configuration names and that can be read
-// now: keys in files, headers that authorize, and variables and headers of MCP servers
-// whose names say that they are secret. From then on it is called with each key that is
-// read, also those of commands, which run only when a model is asked. Keys in environment
-// variables are the caller's: KeyVariables.
+// Secrets calls found with all secrets of the configuration that can be read now: keys in files,
+// headers for authorization, and variables and headers of MCP servers whose names indicate a
+// secret. From then on found is also called with each key that is read, including those of
+// commands, which run only when a model is used. Keys in environment variables are left to the
+// caller: see KeyVariables.
 func (c *Config) Secrets(found func(name, value string)) {
 	c.found = found
 	for name, p := range c.providers {
 		if p.KeyFile != "" {
-			_, _ = c.key(context.Background(), name, p) // whoever asks its models is told what is wrong
+			_, _ = c.key(context.Background(), name, p) // a request to its models reports the error
 		}
 		for h, v := range p.Headers {
 			if IsSecretName(h) {
@@ -128,7 +128,7 @@ func (c *Config) Secrets(found func(name, value string)) {
 	SecretsOf(c.MCP, found)
 }
 
-// SecretsOf calls found with the secrets in the descriptions of MCP servers.
+// SecretsOf calls found with the secrets in the configuration of MCP servers.
 func SecretsOf(servers map[string]team.MCPServer, found func(name, value string)) {
 	for _, s := range servers {
 		for _, all := range []map[string]string{s.Env, s.Headers} {
@@ -141,8 +141,7 @@ func SecretsOf(servers map[string]team.MCPServer, found func(name, value string)
 	}
 }
 
-// IsSecretName reports whether the name of a variable or header says that its value is
-// secret.
+// IsSecretName reports whether the name of a variable or header indicates a secret.
 func IsSecretName(name string) bool {
 	name = strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
 	if name == "AUTHORIZATION" || name == "PROXY_AUTHORIZATION" || name == "COOKIE" {
@@ -153,8 +152,8 @@ func IsSecretName(name string) bool {
 	})
 }
 
-// keyOfCommand runs the command by itself and ends only it: password managers leave an
-// agent behind, which is to stay.
+// keyOfCommand runs the command and ends only that process: password managers leave an agent
+// running on purpose.
 func keyOfCommand(ctx context.Context, name string, p Provider) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, keyTime)
 	defer cancel()
@@ -170,7 +169,7 @@ func keyOfCommand(ctx context.Context, name string, p Provider) (string, error) 
 	return oneLine(name, "keyCommand", string(out))
 }
 
-// oneLine is the key in a text: its first line. What is no key is not shown.
+// oneLine returns the key in a text: its first line. Errors do not show the text.
 func oneLine(name, from, text string) (string, error) {
 	k, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	k = strings.TrimSpace(k)
@@ -180,7 +179,7 @@ func oneLine(name, from, text string) (string, error) {
 	return k, nil
 }
 
-// authorize sets the header of a protocol that carries the key.
+// authorize returns a function that sets the protocol's header for the key.
 func (c *Config) authorize(name string, p Provider) func(context.Context, http.Header) error {
 	return func(ctx context.Context, h http.Header) error {
 		k, err := c.key(ctx, name, p)

@@ -14,28 +14,28 @@ import (
 )
 
 const (
-	listAge  = 24 * time.Hour // after which a list is asked for again
+	listAge  = 24 * time.Hour // after which a list is requested again
 	listTime = 20 * time.Second
 )
 
-// list is what is kept of a provider's answer. It is for one address: another has others.
+// list is a stored answer of a provider. It applies to one address only.
 type list struct {
 	BaseURL string       `json:"baseURL"`
 	At      int64        `json:"at"` // Unix milliseconds
 	Models  []model.Info `json:"models"`
 }
 
-// Listed is what one provider serves.
+// Listed has the models of one provider.
 type Listed struct {
 	Provider string       `json:"provider"`
 	Models   []model.Info `json:"models"`       // sorted by id
-	At       int64        `json:"at,omitempty"` // when the provider was asked, Unix milliseconds; 0: the file alone
-	Err      error        `json:"-"`            // why it could not be asked
+	At       int64        `json:"at,omitempty"` // when the provider answered, Unix milliseconds; 0: only from the file
+	Err      error        `json:"-"`            // why the request failed
 }
 
-// List lists models: of one provider, or with an empty name of the script model and of
-// every provider that the file or the default names. A provider is asked when refresh is
-// set or its list is a day old; when that fails, what is known is listed, with the error.
+// List lists models: of one provider, or with an empty name of the script model and of every
+// provider that the file or the default names. A provider is asked if refresh is set or its list
+// is a day old; if that fails, the known models are listed, with the error.
 func (c *Config) List(ctx context.Context, provider string, refresh bool) ([]Listed, error) {
 	names := []string{provider}
 	if provider == "" {
@@ -94,7 +94,7 @@ func (c *Config) listOf(ctx context.Context, name string, refresh bool) (Listed,
 	return out, nil
 }
 
-// kept is the list that was asked for last, at the address of now.
+// kept returns the stored list for the current address.
 func (c *Config) kept(name string) (l list) {
 	b, err := os.ReadFile(c.listFile(name))
 	if err != nil || json.Unmarshal(b, &l) != nil || l.BaseURL != c.providers[name].BaseURL {
@@ -105,7 +105,7 @@ func (c *Config) kept(name string) (l list) {
 
 func (c *Config) listed(name string) []model.Info { return c.kept(name).Models }
 
-// keep keeps a list; one that cannot be kept is asked for again.
+// keep stores a list; if that fails, the next call requests it again.
 func (c *Config) keep(name string, l list) {
 	b, err := json.Marshal(l)
 	if err != nil || os.MkdirAll(filepath.Dir(c.listFile(name)), 0o700) != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/teamctl/teamctl/agent/model/wire"
 )
 
-// Open returns the provider of a model and what is known of the model. It asks nobody.
+// Open returns the provider of a model and what is known about the model, without a request.
 func (c *Config) Open(ref model.Ref) (model.Provider, model.Info, error) {
 	if ref.Provider == scriptName {
 		return script.Provider{}, model.Info{ID: ref.Model, Price: &model.Price{}}, nil
@@ -42,8 +42,8 @@ func (c *Config) open(name string, p Provider) model.Provider {
 	return &watched{Provider: out, name: name}
 }
 
-// Check reports what keeps a model from being asked: an unknown provider, no key. It runs
-// no keyCommand and asks nobody.
+// Check reports why a model cannot be used: an unknown provider, no key. It runs no keyCommand and
+// makes no request.
 func (c *Config) Check(ctx context.Context, ref model.Ref) error {
 	if ref.Provider == scriptName {
 		return script.Check(ref.Model)
@@ -56,7 +56,7 @@ func (c *Config) Check(ctx context.Context, ref model.Ref) error {
 	return err
 }
 
-// info is what the file and the provider's list say; the file goes first.
+// info combines the data of the file and of the provider's list; the file takes precedence.
 func (c *Config) info(ref model.Ref) model.Info {
 	out := model.Info{ID: ref.Model}
 	for _, i := range c.listed(ref.Provider) {
@@ -80,16 +80,16 @@ func (l Limits) over(i model.Info) model.Info {
 	return i
 }
 
-// watched tells once of a server that leaves out the beginning of what it is sent: local
-// ones do, without an error, when their context is smaller than the conversation.
+// watched warns once about a server that drops the beginning of its input: local servers do so
+// without an error when their context is smaller than the conversation.
 type watched struct {
 	model.Provider
 	name string
 	told sync.Once
 }
 
-// A server is believed to have left something out when it counts less than half the tokens
-// that were sent, at bytesPerToken; short requests prove nothing.
+// A server has dropped input if it counts less than half of the sent tokens, estimated with
+// bytesPerToken; short requests prove nothing.
 const (
 	bytesPerToken = 4
 	least         = 4096 // tokens
@@ -107,7 +107,7 @@ func (w *watched) Stream(ctx context.Context, r model.Request, on func(model.Del
 	return a, err
 }
 
-// size is about how many bytes of a request a model reads.
+// size estimates the bytes of a request that a model reads.
 func size(r model.Request) int {
 	n := len(r.System) + len(r.Ephemeral)
 	for _, t := range r.Tools {
@@ -127,7 +127,7 @@ func size(r model.Request) int {
 	return n
 }
 
-// listFile is where the list of a provider is kept.
+// listFile returns the path of a provider's stored list.
 func (c *Config) listFile(name string) string {
 	return filepath.Join(c.dir, "cache", "models", name+".json")
 }

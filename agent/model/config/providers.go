@@ -20,7 +20,7 @@ const (
 	scriptDemo = script.Demo
 )
 
-// The protocols, as the file names them.
+// Names of the protocols in the file.
 const (
 	apiMessages  = "messages"
 	apiResponses = "responses"
@@ -40,14 +40,14 @@ var known = map[string]preset{
 	"openrouter": {apiChat, "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", "OPENROUTER_BASE_URL"},
 }
 
-// filled fills in what p leaves out.
+// filled fills in missing fields of p.
 func (k preset) filled(p Provider) Provider {
 	p.API = cmp.Or(p.API, k.api)
 	if p.BaseURL == "" && k.urlEnv != "" {
 		p.BaseURL = os.Getenv(k.urlEnv)
 	}
 	p.BaseURL = strings.TrimRight(cmp.Or(p.BaseURL, k.baseURL), "/")
-	if p.API == apiMessages { // the protocol has the version in its paths
+	if p.API == apiMessages { // the protocol's paths contain the version
 		p.BaseURL = strings.TrimSuffix(p.BaseURL, "/v1")
 	}
 	if p.KeyEnv == "" && p.KeyFile == "" && p.KeyCommand == "" {
@@ -56,7 +56,7 @@ func (k preset) filled(p Provider) Provider {
 	return p
 }
 
-// check checks a provider that is filled in.
+// check validates a provider with defaults filled in.
 func (p Provider) check() error {
 	switch p.API {
 	case apiMessages, apiResponses, apiChat:
@@ -105,19 +105,19 @@ func (c *Config) provider(name string) (Provider, error) {
 		}
 		return p, err.WithHint("providers: " + strings.Join(c.Providers(), ", ") + "; add others to " + Name + " below providers")
 	}
-	if err := p.check(); err != nil { // an address from the environment
+	if err := p.check(); err != nil { // its address is from the environment
 		return p, team.Errorf(team.CodeInvalid, "provider %s: %w", name, err).WithReason(team.ReasonBadConfig)
 	}
 	return p, nil
 }
 
-// Providers are the names of the providers that can be asked, sorted.
+// Providers returns the sorted names of the configured providers.
 func (c *Config) Providers() []string {
 	return slices.Sorted(maps.Keys(c.providers))
 }
 
-// KeyVariables are the environment variables that may have a key: no child process of an
-// agent gets them.
+// KeyVariables returns the environment variables that may contain a key, which child processes of
+// an agent do not get.
 func (c *Config) KeyVariables() []string {
 	var out []string
 	for _, k := range known {
@@ -132,8 +132,8 @@ func (c *Config) KeyVariables() []string {
 	return slices.Compact(out)
 }
 
-// Unused are the known providers, sorted, whose key is in the environment and that
-// nobody has chosen.
+// Unused returns the sorted known providers whose key is in the environment and that are not
+// configured.
 func (c *Config) Unused() []string {
 	var out []string
 	for name, k := range known {

@@ -9,22 +9,22 @@ import (
 	"github.com/teamctl/teamctl/agent/model/wire"
 )
 
-// arriving is a block of an answer, whole or not.
+// arriving is a block of an answer, complete or not.
 type arriving struct {
 	index  int
 	kind   string
 	id     string // of a call
 	fields *wire.Object
 	pieces map[string]*wire.Piece       // of fields that arrive in pieces
-	lists  map[string][]json.RawMessage // of fields that grow, such as citations
+	lists  map[string][]json.RawMessage // of fields that are lists, such as citations
 }
 
 func newBlock(index int, o *wire.Object) *arriving {
 	return &arriving{index: index, kind: o.Text("type"), fields: o, pieces: map[string]*wire.Piece{}, lists: map[string][]json.RawMessage{}}
 }
 
-// add takes a delta: every string of it is appended to the field of that name, every
-// other value to a list. So what is not known is kept, too.
+// add adds a delta: it appends every string to the field of that name, and every other value to a
+// list. Unknown fields are therefore preserved as well.
 func (b *arriving) add(delta *wire.Object) {
 	for _, name := range delta.Names() {
 		value := delta.Get(name)
@@ -43,15 +43,15 @@ func (b *arriving) add(delta *wire.Object) {
 		p := b.pieces[name]
 		if p == nil {
 			p = &wire.Piece{}
-			p.Add(b.fields.Get(name)) // what the block began with
+			p.Add(b.fields.Get(name)) // the initial value of the block
 			b.pieces[name] = p
 		}
 		p.Add(value)
 	}
 }
 
-// close joins the pieces. It returns the call, where the block is one, and whether the
-// block came to its end: a call with all of its input, a thought with its signature.
+// close joins the pieces. It returns the call, if the block is one, and whether the block is
+// complete: a call with all of its input, a thought with its signature.
 func (b *arriving) close() (call *model.Call, whole bool) {
 	for _, name := range slices.Sorted(maps.Keys(b.pieces)) {
 		if b.kind != "tool_use" || name != "input" {

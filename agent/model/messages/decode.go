@@ -9,7 +9,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// decoder puts an answer together.
+// decoder assembles an answer.
 type decoder struct {
 	p   *Provider
 	ids *wire.IDs
@@ -41,7 +41,7 @@ type event struct {
 	Usage json.RawMessage `json:"usage"`
 }
 
-// event takes one event. Kinds that are not known are left alone.
+// event handles one event. Unknown kinds are ignored.
 func (d *decoder) event(e wire.Event) error {
 	var ev event
 	if err := json.Unmarshal(e.Data, &ev); err != nil {
@@ -93,7 +93,7 @@ func (d *decoder) event(e wire.Event) error {
 
 func (d *decoder) malformed(what string) error { return d.p.Cut("malformed stream: " + what) }
 
-// count takes the numbers that are there: later ones replace earlier ones.
+// count applies the numbers present: later ones replace earlier ones.
 func (d *decoder) count(raw json.RawMessage) error {
 	if !wire.IsNull(raw) && json.Unmarshal(raw, &d.usage) != nil {
 		return d.malformed("usage that cannot be read")
@@ -101,7 +101,7 @@ func (d *decoder) count(raw json.RawMessage) error {
 	return nil
 }
 
-// start begins a block and shows what it has so far.
+// start begins a block and reports its initial text.
 func (d *decoder) start(index int, raw json.RawMessage) error {
 	o, err := wire.ParseObject(raw)
 	if err != nil {
@@ -144,7 +144,7 @@ func (d *decoder) show(o *wire.Object) {
 	}
 }
 
-// answer is the whole of it.
+// answer returns the complete answer.
 func (d *decoder) answer(self model.Ref) (model.Answer, error) {
 	a := model.Answer{Message: model.Message{Role: model.RoleAssistant, From: self}, Stop: model.StopEnd}
 	switch d.stop {
@@ -160,10 +160,10 @@ func (d *decoder) answer(self model.Ref) (model.Answer, error) {
 	for i, b := range d.blocks {
 		call, whole := b.close()
 		if !whole && a.Stop == model.StopLimit && i == len(d.blocks)-1 {
-			continue // neither run nor given back
+			continue // neither run nor sent back
 		}
 		if b.kind == "text" && strings.TrimSpace(b.fields.Text("text")) == "" {
-			continue // the protocol takes none back
+			continue // the protocol does not accept it back
 		}
 		raws = append(raws, b.fields.Bytes())
 		if call != nil {
@@ -187,7 +187,7 @@ func (d *decoder) answer(self model.Ref) (model.Answer, error) {
 	return a, nil
 }
 
-// whole reads an answer that is not streamed.
+// whole decodes an answer that is not streamed.
 func (d *decoder) whole(body []byte) error {
 	var m struct {
 		Type    string            `json:"type"`

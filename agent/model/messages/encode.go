@@ -8,16 +8,16 @@ import (
 	"github.com/teamctl/teamctl/agent/model/wire"
 )
 
-// maxOutput is asked for when the request names none: every current model allows it.
+// maxOutput is the default of the request: every current model allows it.
 const maxOutput = 32000
 
-// maxMarks is how many cache marks a request may have behind messages: the protocol takes
-// four, and the tools and the system prompt have one each.
+// maxMarks is the maximum number of cache marks on messages: the protocol permits four, and the
+// tools and the system prompt have one each.
 const maxMarks = 2
 
 var mark = json.RawMessage(`{"type":"ephemeral"}`)
 
-// head is what comes before the messages.
+// head is the part of the body before the messages.
 type head struct {
 	Model       string        `json:"model"`
 	MaxTokens   int           `json:"max_tokens"`
@@ -45,7 +45,7 @@ type tool struct {
 	Cache       json.RawMessage `json:"cache_control,omitempty"`
 }
 
-// block is a piece of content that is not given back but made here.
+// block is a newly created piece of content.
 type block struct {
 	Type    string          `json:"type"`
 	Text    string          `json:"text,omitempty"`
@@ -65,7 +65,7 @@ func encode(r model.Request, self model.Ref) []byte {
 	if h.MaxTokens == 0 {
 		h.MaxTokens = maxOutput
 	}
-	if n, err := strconv.Atoi(r.Effort); err == nil && n > 0 { // older models count tokens instead
+	if n, err := strconv.Atoi(r.Effort); err == nil && n > 0 { // older models have a token budget instead
 		h.Thinking = &thinking{Type: "enabled", Budget: n}
 	} else if r.Effort != "" {
 		h.Thinking, h.Output = &thinking{Type: "adaptive"}, &outputConfig{Effort: r.Effort}
@@ -105,7 +105,7 @@ func encode(r model.Request, self model.Ref) []byte {
 	return append(body, `]}`...)
 }
 
-// content writes the blocks of a message; ephemeral is behind the cache mark.
+// content encodes the blocks of a message; ephemeral follows the cache mark.
 func content(m model.Message, ephemeral string) json.RawMessage {
 	if m.Raw != nil {
 		return m.Raw
@@ -115,7 +115,7 @@ func content(m model.Message, ephemeral string) json.RawMessage {
 		switch {
 		case p.Call != nil:
 			input := p.Call.Input
-			if len(input) == 0 || input[0] != '{' { // was no JSON: the result says so
+			if len(input) == 0 || input[0] != '{' { // not JSON: the result says so
 				input = json.RawMessage(`{}`)
 			}
 			blocks = append(blocks, &block{Type: "tool_use", ID: p.Call.ID, Name: p.Call.Name, Input: input})

@@ -11,13 +11,13 @@ import (
 	"github.com/teamctl/teamctl/agent/model/wire"
 )
 
-// version is the version of the protocol that is spoken.
+// version is the protocol version.
 const version = "2023-06-01"
 
-// maxPages bounds the list of models.
+// maxPages is the maximum number of pages of the model list.
 const maxPages = 20
 
-// Provider is an endpoint that speaks Messages. Its base address is without /v1.
+// Provider is an endpoint with the Messages protocol. Its base address is without /v1.
 type Provider struct{ wire.Endpoint }
 
 // New returns a provider; the endpoint's Authorize sets x-api-key.

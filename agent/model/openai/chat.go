@@ -9,11 +9,10 @@ import (
 	"github.com/teamctl/teamctl/agent/model/wire"
 )
 
-// Chat is an endpoint that speaks Chat Completions. Its base address has the version.
+// Chat is an endpoint with the Chat Completions protocol. Its base address contains the version.
 type Chat struct {
 	wire.Endpoint
-	// OpenAI is set for the endpoints of OpenAI itself, which know fields that others
-	// refuse.
+	// OpenAI is set for OpenAI's own endpoints, which accept fields that others refuse.
 	OpenAI bool
 }
 
@@ -42,7 +41,7 @@ func (p *Chat) Stream(ctx context.Context, r model.Request, on func(model.Delta)
 	for {
 		e, err := s.Next()
 		if err != nil && d.finish != "" {
-			return d.answer(self) // what comes behind it is usage at most
+			return d.answer(self) // at most usage follows
 		}
 		if err != nil {
 			return model.Answer{}, p.Ended(err, "finish_reason")
@@ -73,7 +72,7 @@ type chatTool struct {
 	Function parameters `json:"function"`
 }
 
-// chatMessage is one that is not given back but made here.
+// chatMessage is a newly created message.
 type chatMessage struct {
 	Role    string          `json:"role"`
 	Content json.RawMessage `json:"content"`
@@ -122,8 +121,8 @@ func (p *Chat) encode(r model.Request, self model.Ref) []byte {
 	return append(append(body, wire.List(all)...), '}')
 }
 
-// chatMessages writes a message: the results of calls are messages of their own. Texts
-// are one string, since not every server takes lists, or two users in a row.
+// chatMessages encodes a message: the results of calls are separate messages. Text is one string,
+// since not every server accepts lists, or two consecutive user messages.
 func chatMessages(m model.Message, ephemeral string) (out []json.RawMessage) {
 	if m.Raw != nil {
 		return []json.RawMessage{m.Raw}
@@ -155,7 +154,7 @@ func chatMessages(m model.Message, ephemeral string) (out []json.RawMessage) {
 	return out
 }
 
-// chatCallsOf returns the ids of the calls in a message that is kept.
+// chatCallsOf returns the ids of the calls in a stored message.
 func chatCallsOf(raw []byte) (ids []string, ok bool) {
 	var m struct {
 		Role  string `json:"role"`

@@ -9,7 +9,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// chatDecoder puts a message together.
+// chatDecoder assembles a message.
 type chatDecoder struct {
 	e   wire.Endpoint
 	ids *wire.IDs
@@ -17,16 +17,16 @@ type chatDecoder struct {
 
 	content wire.Piece
 	some    bool              // there was content
-	list    []json.RawMessage // content that comes as a list
+	list    []json.RawMessage // content in the form of a list
 	calls   []*chatCalling
-	other   wire.Object            // fields that are not known here
-	pieces  map[string]*wire.Piece // those of them that are strings
-	lists   map[string]*details    // and those that are lists
+	other   wire.Object            // unknown fields
+	pieces  map[string]*wire.Piece // unknown fields with strings
+	lists   map[string]*details    // unknown fields with lists
 	finish  string
 	usage   chatUsage
 }
 
-// chatCalling is a call that is arriving.
+// chatCalling is a partly received call.
 type chatCalling struct {
 	index  int // -1: the server gives none
 	was    string
@@ -63,7 +63,7 @@ type chatChunk struct {
 
 func (d *chatDecoder) malformed(what string) error { return d.e.Cut("malformed stream: " + what) }
 
-// event takes one chunk, or a whole answer.
+// event handles one chunk, or a whole answer.
 func (d *chatDecoder) event(data []byte) error {
 	var c chatChunk
 	if err := json.Unmarshal(data, &c); err != nil {
@@ -135,7 +135,7 @@ func (d *chatDecoder) delta(o *wire.Object) error {
 				}
 				p = &wire.Piece{}
 				d.pieces[name] = p
-				d.other.Set(name, nil) // its place
+				d.other.Set(name, nil) // reserves its position
 			}
 			p.Add(value)
 			if name == "reasoning_content" || name == "reasoning" { // some servers send both
@@ -149,7 +149,7 @@ func (d *chatDecoder) delta(o *wire.Object) error {
 				}
 				l = &details{}
 				d.lists[name] = l
-				d.other.Set(name, nil) // its place
+				d.other.Set(name, nil) // reserves its position
 			}
 			if !l.add(value) {
 				return d.malformed("a list that cannot be read")
@@ -164,7 +164,7 @@ func (d *chatDecoder) delta(o *wire.Object) error {
 	return nil
 }
 
-// take takes a piece of the text, or of content that is a list.
+// take handles a piece of the text, or of content in the form of a list.
 func (d *chatDecoder) take(value json.RawMessage) {
 	if d.content.Add(value) {
 		d.some = true
@@ -174,7 +174,7 @@ func (d *chatDecoder) take(value json.RawMessage) {
 		return
 	}
 	var items []json.RawMessage
-	_ = json.Unmarshal(value, &items) // anything else is left out
+	_ = json.Unmarshal(value, &items) // anything else is dropped
 	for _, raw := range items {
 		o, err := wire.ParseObject(raw)
 		if err != nil {
@@ -188,7 +188,7 @@ func (d *chatDecoder) take(value json.RawMessage) {
 	}
 }
 
-// call takes a piece of a call.
+// call handles a piece of a call.
 func (d *chatDecoder) call(raw json.RawMessage) error {
 	o, err := wire.ParseObject(raw)
 	if err != nil {
@@ -232,8 +232,8 @@ func (d *chatDecoder) call(raw json.RawMessage) error {
 	return nil
 }
 
-// which is the call that a piece belongs to; nil for a new one. Servers leave out the
-// index, or the id, or number every call 0.
+// which returns the call of a piece; nil for a new one. Some servers omit the index or the id, or
+// number every call 0.
 func (d *chatDecoder) which(o, fn *wire.Object) *chatCalling {
 	id, index := o.Text("id"), -1
 	_ = json.Unmarshal(o.Get("index"), &index) // missing
@@ -251,7 +251,7 @@ func (d *chatDecoder) which(o, fn *wire.Object) *chatCalling {
 	return nil
 }
 
-// answer is the whole of it.
+// answer returns the complete answer.
 func (d *chatDecoder) answer(self model.Ref) (model.Answer, error) {
 	a := model.Answer{Message: model.Message{Role: model.RoleAssistant, From: self}, Stop: model.StopEnd}
 	switch d.finish {
@@ -290,7 +290,7 @@ func (d *chatDecoder) answer(self model.Ref) (model.Answer, error) {
 	for i, c := range d.calls {
 		text := c.args.Text()
 		if a.Stop == model.StopLimit && i == len(d.calls)-1 && !wire.Whole(text) {
-			continue // neither run nor given back
+			continue // neither run nor sent back
 		}
 		c.fn.Set("arguments", c.args.Bytes())
 		c.fields.Set("function", c.fn.Bytes())

@@ -6,20 +6,20 @@ import (
 	"github.com/teamctl/teamctl/agent/model/wire"
 )
 
-// details is a list whose elements arrive in pieces, such as reasoning_details: one with
-// the index and the type of the element before it continues that.
+// details is a list whose elements arrive in pieces, such as reasoning_details: an element with
+// the index and type of the previous one continues it.
 type details struct{ all []*detail }
 
 type detail struct {
-	fields *wire.Object // nil for an element that is no object
+	fields *wire.Object // nil for an element that is not an object
 	raw    json.RawMessage
-	pieces map[string]*wire.Piece // of the fields that grow
+	pieces map[string]*wire.Piece // of fields that arrive in pieces
 }
 
-// grows are the fields of an element that arrive in pieces.
+// grows lists the fields of an element that arrive in pieces.
 var grows = map[string]bool{"text": true, "summary": true}
 
-// add appends a list; false for what is none.
+// add appends a list; false for any other value.
 func (l *details) add(list json.RawMessage) bool {
 	var more []json.RawMessage
 	if json.Unmarshal(list, &more) != nil {
@@ -56,7 +56,7 @@ func (d *detail) take(o *wire.Object) {
 			p := d.pieces[name]
 			if p == nil {
 				p = &wire.Piece{}
-				p.Add(d.fields.Get(name)) // what it began with
+				p.Add(d.fields.Get(name)) // its initial value
 				d.pieces[name] = p
 			}
 			p.Add(value)
@@ -66,7 +66,7 @@ func (d *detail) take(o *wire.Object) {
 	}
 }
 
-// bytes is the whole list.
+// bytes returns the whole list.
 func (l *details) bytes() json.RawMessage {
 	out := make([]json.RawMessage, len(l.all))
 	for i, d := range l.all {
@@ -75,7 +75,7 @@ func (l *details) bytes() json.RawMessage {
 			continue
 		}
 		for name, p := range d.pieces {
-			d.fields.Set(name, p.Bytes()) // both have their place
+			d.fields.Set(name, p.Bytes()) // their positions exist
 		}
 		out[i] = d.fields.Bytes()
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/teamctl/teamctl/agent/model/wire"
 )
 
-// models lists what an endpoint serves. Compatible servers say more than OpenAI does,
-// each under a name of its own.
+// models lists an endpoint's models. Compatible servers return more data than OpenAI, under names
+// of their own.
 func models(ctx context.Context, e wire.Endpoint) ([]model.Info, error) {
 	body, err := e.Get(ctx, "/models")
 	if err != nil {
@@ -24,8 +24,8 @@ func models(ctx context.Context, e wire.Endpoint) ([]model.Info, error) {
 			Window  int    `json:"context_window"` // Groq
 			MaxLen  int    `json:"max_model_len"`  // vLLM
 			Meta    struct {
-				Train int `json:"n_ctx_train"` // llama.cpp: what the model can do
-				Ctx   int `json:"n_ctx"`       // and what the server gives it
+				Train int `json:"n_ctx_train"` // llama.cpp: the model's limit
+				Ctx   int `json:"n_ctx"`       // the server's limit
 			} `json:"meta"`
 			Top struct {
 				MaxOutput int `json:"max_completion_tokens"`
@@ -35,7 +35,7 @@ func models(ctx context.Context, e wire.Endpoint) ([]model.Info, error) {
 				Completion json.Number `json:"completion"`
 				Read       json.Number `json:"input_cache_read"`
 				Write      json.Number `json:"input_cache_write"`
-			} `json:"pricing"` // OpenRouter: dollars for one token, as strings
+			} `json:"pricing"` // OpenRouter: dollars per token, as strings
 		} `json:"data"`
 	}
 	if err := json.Unmarshal(body, &list); err != nil {
@@ -61,12 +61,12 @@ func models(ctx context.Context, e wire.Endpoint) ([]model.Info, error) {
 	return out, nil
 }
 
-// arguments writes the input of a call as the string that both protocols want.
+// arguments encodes the input of a call as a string, as both protocols require.
 func arguments(c *model.Call) json.RawMessage {
 	switch {
 	case len(c.Input) == 0:
 		return wire.Quote("{}")
-	case wire.IsString(c.Input): // was no JSON: goes back as it came
+	case wire.IsString(c.Input): // not JSON: sent back unchanged
 		return c.Input
 	}
 	return wire.Quote(string(c.Input))

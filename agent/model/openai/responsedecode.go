@@ -11,7 +11,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// responseDecoder puts a response together.
+// responseDecoder assembles a response.
 type responseDecoder struct {
 	e   wire.Endpoint
 	ids *wire.IDs
@@ -20,8 +20,8 @@ type responseDecoder struct {
 	ended  bool
 	newest int64 // sequence number + 1 of the newest event
 	done   map[int]json.RawMessage
-	text   strings.Builder   // for servers that name no items
-	taken  map[string]string // ids of calls, by those that the server gave
+	text   strings.Builder   // for servers without items
+	taken  map[string]string // ids of calls, by the server's ids
 	whole  response
 }
 
@@ -57,9 +57,9 @@ type responseEvent struct {
 
 func (d *responseDecoder) malformed(what string) error { return d.e.Cut("malformed stream: " + what) }
 
-// event takes one event. Kinds that are not known are left alone.
+// event handles one event. Unknown kinds are ignored.
 func (d *responseDecoder) event(e wire.Event) error {
-	if string(e.Data) == "[DONE]" { // of servers that mix the protocols
+	if string(e.Data) == "[DONE]" { // from servers that mix the protocols
 		return nil
 	}
 	var ev responseEvent
@@ -71,7 +71,7 @@ func (d *responseDecoder) event(e wire.Event) error {
 	}
 	if ev.Sequence != nil {
 		if *ev.Sequence < d.newest {
-			return nil // twice
+			return nil // a duplicate
 		}
 		d.newest = *ev.Sequence + 1
 	}
@@ -107,7 +107,7 @@ func (d *responseDecoder) event(e wire.Event) error {
 	return nil
 }
 
-// id is the id of a call in the conversation; the server may give it twice or not at all.
+// id returns the id of a call in the conversation; the server's may be a duplicate or missing.
 func (d *responseDecoder) id(o *wire.Object) string {
 	key := o.Text("call_id") + "\x00" + o.Text("id")
 	if id, ok := d.taken[key]; ok && len(key) > 1 {
@@ -120,7 +120,7 @@ func (d *responseDecoder) id(o *wire.Object) string {
 	return d.taken[key]
 }
 
-// end takes the response as a whole.
+// end handles the final response.
 func (d *responseDecoder) end(raw json.RawMessage) error {
 	if err := json.Unmarshal(raw, &d.whole); err != nil {
 		return d.malformed("a response that cannot be read")
@@ -132,7 +132,7 @@ func (d *responseDecoder) end(raw json.RawMessage) error {
 	return nil
 }
 
-// answer is the whole of it.
+// answer returns the complete answer.
 func (d *responseDecoder) answer(self model.Ref) (model.Answer, error) {
 	a := model.Answer{Message: model.Message{Role: model.RoleAssistant, From: self}, Stop: model.StopEnd}
 	if d.whole.Status == "incomplete" {
@@ -169,7 +169,7 @@ func (d *responseDecoder) answer(self model.Ref) (model.Answer, error) {
 		case "function_call":
 			args := o.Text("arguments")
 			if a.Stop == model.StopLimit && i == len(all)-1 && !wire.Whole(args) {
-				continue // neither run nor given back
+				continue // neither run nor sent back
 			}
 			id := d.id(o)
 			if o.Text("call_id") != id {
@@ -181,7 +181,7 @@ func (d *responseDecoder) answer(self model.Ref) (model.Answer, error) {
 				a.Stop = model.StopCalls
 			}
 		case "reasoning":
-			// Without its content it is a reference to what the provider has not stored.
+			// Without its content it only refers to data that the provider has not stored.
 			if o.Text("encrypted_content") == "" && len(o.Get("content")) <= len("[]") {
 				continue
 			}
@@ -199,7 +199,7 @@ func (d *responseDecoder) answer(self model.Ref) (model.Answer, error) {
 	return a, nil
 }
 
-// textOf is the text of a message; refused is set where the model refuses.
+// textOf returns the text of a message; refused reports that the model refused.
 func textOf(raw json.RawMessage) (text string, refused bool) {
 	var parts []struct {
 		Type    string `json:"type"`

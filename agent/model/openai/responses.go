@@ -9,8 +9,8 @@ import (
 	"github.com/teamctl/teamctl/agent/model/wire"
 )
 
-// Responses is an endpoint that speaks Responses. Its base address has the version.
-// Nothing is stored at the provider: each request has the whole conversation.
+// Responses is an endpoint with the Responses protocol. Its base address contains the version. The
+// provider stores nothing: each request has the whole conversation.
 type Responses struct{ wire.Endpoint }
 
 // Models implements model.Provider.
@@ -60,7 +60,7 @@ type responseHead struct {
 	Instructions string            `json:"instructions,omitempty"`
 }
 
-// item is one of the input that is not given back but made here.
+// item is a newly created item of the input.
 type item struct {
 	Type      string          `json:"type"`
 	Role      string          `json:"role,omitempty"`
@@ -104,8 +104,8 @@ func (p *Responses) encode(r model.Request, self model.Ref) []byte {
 	return append(append(body, wire.List(input)...), '}')
 }
 
-// reasons reports whether a model of OpenAI has reasoning to give back: for others the
-// request for it is refused.
+// reasons reports whether a model of OpenAI returns reasoning: other models refuse the request for
+// it.
 func reasons(name string) bool {
 	name = name[strings.LastIndexByte(name, '/')+1:]
 	for _, family := range []string{"o1", "o3", "o4", "gpt-5", "codex"} {
@@ -116,10 +116,10 @@ func reasons(name string) bool {
 	return false
 }
 
-// items writes a message.
+// items encodes a message.
 func items(m model.Message) (out []json.RawMessage) {
 	if m.Raw != nil {
-		_ = json.Unmarshal(m.Raw, &out) // itemCallsOf has read it
+		_ = json.Unmarshal(m.Raw, &out) // itemCallsOf has parsed it
 		return out
 	}
 	kind := "input_text"

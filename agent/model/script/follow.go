@@ -13,7 +13,7 @@ import (
 	"github.com/teamctl/teamctl/internal/script"
 )
 
-// The names of the tools that a member works with.
+// Names of the tools that a member uses.
 const (
 	toolClaim    = "TaskClaim"
 	toolComplete = "TaskComplete"
@@ -22,41 +22,41 @@ const (
 	toolSend     = "SendMessage"
 )
 
-// killed is in the result of a call whose end nobody knows. A claim and a report are made
-// again, which changes nothing if they have been; a command is not: its task goes back.
+// killed is in the result of a call whose end was not recorded. A claim and a report are repeated,
+// which is harmless; a command is not: its task is released.
 const killed = "was killed before its end was recorded"
 
-// maxSummary bounds what is reported of a command's output.
+// maxSummary is the maximum length of a command's output in a report.
 const maxSummary = 400
 
-// member is what the conversation has come to.
+// member is the state derived from the conversation.
 type member struct {
 	tasks []string // to be claimed
 	wrong []refused
 	mails []mail // to be answered
 	doing *task
 	did   []string
-	call  *model.Call // under way
-	error string      // what went wrong last
+	call  *model.Call // current call
+	error string      // last error
 }
 
-// task is one that was claimed.
+// task is a claimed task.
 type task struct {
 	id, run string
-	tell    string // to the lead, before the command runs
+	tell    string // message to the lead, before the command runs
 	ran     bool
 	failed  bool
-	lost    bool // what became of the command is not known
+	lost    bool // the result of the command is unknown
 	output  string
 }
 
 type mail struct{ from, kind, id string }
 
-// refused is a task whose verification has failed. A script can do nothing about it: it
-// fails the task, with what the verification has said.
+// refused is a task whose verification has failed. A script cannot fix that: it fails the task,
+// with the verification's output.
 type refused struct{ task, why string }
 
-// follow is the step of a member that has no script.
+// follow returns the next step of a member without a script.
 func follow(msgs []model.Message, tools []model.Tool) script.Step {
 	m := &member{}
 	for _, msg := range msgs {
@@ -69,7 +69,7 @@ func follow(msgs []model.Message, tools []model.Tool) script.Step {
 			case msg.Role == model.RoleUser:
 				m.read(p.Text)
 			default:
-				m.error = "" // told
+				m.error = "" // reported
 			}
 		}
 	}
@@ -79,8 +79,8 @@ func follow(msgs []model.Message, tools []model.Tool) script.Step {
 	return m.next(has)
 }
 
-// named are the tasks that the team's mail offers or assigns; unverified are those that
-// have to be put right; letter is a message of a member.
+// named matches the tasks that the team's mail offers or assigns, unverified those whose work was
+// refused, letter a message of a member.
 var (
 	named = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`(?m)^Task #([A-Za-z0-9_.-]+)(?: is ready, and nobody works on it:|, which is assigned to you, is ready now:| is assigned to you:)`)
@@ -94,8 +94,9 @@ var (
 	attribute = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(type|message_id|verified)="([^"]*)"`) })
 )
 
-// read takes what came in: tasks to do, and mail to answer. Only messages and requests
-// are answered, and the answers are of another kind: so two such members stop.
+// read parses incoming text: tasks to do, and mail to answer. It answers only messages and
+// requests, with answers of another kind, so that two such members do not answer each other for
+// ever.
 func (m *member) read(text string) {
 	for _, found := range named().FindAllStringSubmatch(text, -1) {
 		if !slices.Contains(m.tasks, found[1]) {
@@ -126,7 +127,7 @@ func (m *member) read(text string) {
 	}
 }
 
-// begin takes a call that the member has made: by a script too, which changes nothing.
+// begin records a call that the member has made, also one by a script, which changes nothing.
 func (m *member) begin(c *model.Call) {
 	m.call = c
 	switch {
@@ -148,7 +149,7 @@ func (m *member) begin(c *model.Call) {
 	}
 }
 
-// id is the task that a call is about.
+// id returns the task of a call.
 func id(c *model.Call) string {
 	var in struct {
 		ID string `json:"task_id"`
@@ -161,7 +162,7 @@ func is(c *model.Call, name string) bool {
 	return c.Name == name || strings.HasSuffix(c.Name, "_"+name)
 }
 
-// end takes what came of the call under way.
+// end handles the result of the current call.
 func (m *member) end(r *model.Result) {
 	c := m.call
 	m.call = nil
@@ -199,7 +200,7 @@ func (m *member) end(r *model.Result) {
 	}
 }
 
-// claimed reads the task in the answer of a claim; nil when there was none.
+// claimed parses the task in the result of a claim; nil if there is none.
 func claimed(text string) *task {
 	i := strings.IndexByte(text, '{')
 	if i < 0 {
@@ -219,11 +220,11 @@ func claimed(text string) *task {
 		Run  string `json:"run"`
 		Tell string `json:"tell"`
 	}
-	_ = json.Unmarshal(out.Task.Metadata, &meta) // none, or none that runs
+	_ = json.Unmarshal(out.Task.Metadata, &meta) // missing, or without a command
 	return &task{id: out.Task.ID, run: meta.Run, tell: meta.Tell}
 }
 
-// next is what to do now: first what was begun, then the next task, then the mail.
+// next returns the next step: first work that was begun, then the next task, then the mail.
 func (m *member) next(has func(string) bool) script.Step {
 	if t := m.doing; t != nil {
 		switch {
@@ -268,7 +269,7 @@ func call(tool string, input map[string]any) script.Step {
 	return script.Step{Tool: tool, Input: b}
 }
 
-// first is the first line of a text.
+// first returns the first line of a text.
 func first(text string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	return cut(line)

@@ -19,7 +19,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Name is the provider's name, and Demo its model that follows the conversation alone.
+// Name is the provider's name, Demo its model that follows only the conversation.
 const (
 	Name = "script"
 	Demo = "demo"
@@ -31,7 +31,7 @@ const (
 	bytesPerToken = 4
 )
 
-// Provider is the model.
+// Provider is the script model's provider.
 type Provider struct{}
 
 // Models implements model.Provider.
@@ -95,7 +95,7 @@ func (Provider) Stream(ctx context.Context, r model.Request, on func(model.Delta
 	return a, nil
 }
 
-// Check reports why a model of the provider cannot be asked. Errors are CodeNotFound.
+// Check reports why a model of the provider cannot be used. Errors are CodeNotFound.
 func Check(name string) error {
 	if _, err := read(name); err != nil {
 		return team.Errorf(team.CodeNotFound, "%w", err).WithReason(team.ReasonNoScript)
@@ -121,7 +121,7 @@ func read(name string) (string, error) {
 	return string(b), err
 }
 
-// parts is the conversation as an interpreter of scripts reads it.
+// parts converts the conversation for the script interpreter.
 func parts(lines string, msgs []model.Message) []script.Part {
 	out := []script.Part{{Text: lines}}
 	for _, m := range msgs {
@@ -142,7 +142,7 @@ func parts(lines string, msgs []model.Message) []script.Part {
 	return script.Merge(out)
 }
 
-// tokens counts what is sent: no model counts like that, and every one about so.
+// tokens estimates the token count of its arguments.
 func tokens(all ...any) int64 {
 	n := 0
 	for _, v := range all {

@@ -18,16 +18,16 @@ const (
 	left     = "(The beginning of the conversation is left out.)"
 )
 
-// Conversation returns the messages of a request in the form that every protocol takes:
+// Conversation returns the messages of a request in a form that every protocol accepts:
 //
 //   - the two sides alternate, beginning and ending with the user's;
-//   - each message that follows calls begins with exactly one result for each of them, in
-//     their order; a missing one is added as failed, and one without a call is left out;
+//   - each message that follows calls begins with exactly one result for each of them, in order; a
+//     missing one is added as failed, and one without a call is dropped;
 //   - no part and no message is empty, and no two calls share an id;
-//   - Raw is there only if self made it and it has the same calls as the parts. Ids of
-//     other models become nine letters and digits, which every protocol takes.
+//   - Raw is present only if self produced it and it has the same calls as the parts. Ids of other
+//     models become nine letters and digits, which every protocol accepts.
 //
-// callsOf returns the ids of the calls in raw content, in order; false if it cannot be read.
+// callsOf returns the ids of the calls in raw content, in order; false if it cannot be parsed.
 func Conversation(msgs []model.Message, self model.Ref, callsOf func(raw []byte) ([]string, bool)) []model.Message {
 	c := conversation{self: self, callsOf: callsOf, used: map[string]bool{}, results: map[string]model.Result{}}
 	for _, m := range msgs {
@@ -44,7 +44,7 @@ func Conversation(msgs []model.Message, self model.Ref, callsOf func(raw []byte)
 	return c.out
 }
 
-// NotBlank returns the request without texts that are only blanks, which no protocol takes.
+// NotBlank returns the request without blank texts, which no protocol accepts.
 func NotBlank(r model.Request) model.Request {
 	if strings.TrimSpace(r.System) == "" {
 		r.System = ""
@@ -62,13 +62,13 @@ type conversation struct {
 	used    map[string]bool // ids of calls
 	calls   []call          // of the model's last message
 
-	// What came in since.
+	// What arrived since.
 	results map[string]model.Result
 	texts   []model.Part
 	cache   bool
 }
 
-// call has the id that a message has for it, and the one that the request has.
+// call has the id of a call in the message, and its id in the request.
 type call struct{ was, id string }
 
 func (c *conversation) say(text string) {
@@ -89,7 +89,7 @@ func (c *conversation) user(m model.Message) {
 	c.cache = c.cache || m.Cache
 }
 
-// flush writes the message of what came in since the model's last one.
+// flush adds the message with everything since the model's last message.
 func (c *conversation) flush() {
 	var parts []model.Part
 	for _, open := range c.calls {
@@ -97,7 +97,7 @@ func (c *conversation) flush() {
 		if !ok {
 			r = model.Result{Text: noResult, Failed: true}
 		}
-		delete(c.results, open.was) // a second call of the same id has none
+		delete(c.results, open.was) // a second call with the same id has none
 		r.CallID = open.id
 		if strings.TrimSpace(r.Text) == "" {
 			r.Text = "(no output)"
@@ -163,7 +163,7 @@ func calls(p model.Part) int {
 	return 0
 }
 
-// unused reports whether no id is in use, or there twice.
+// unused reports whether the ids are unique and none is in use.
 func (c *conversation) unused(ids []string) bool {
 	for i, id := range ids {
 		if c.used[id] || slices.Contains(ids[:i], id) {
@@ -173,10 +173,10 @@ func (c *conversation) unused(ids []string) bool {
 	return true
 }
 
-// plain ids are taken by every protocol, when they come from its own model.
+// plain matches ids that every protocol accepts from its own model.
 var plain = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_-]{1,40}$`) })
 
-// short makes nine letters and digits of an id, the same ones in every request.
+// short derives nine letters and digits from an id, the same in every request.
 func (c *conversation) short(id string) string {
 	for n := 0; ; n++ {
 		sum := sha256.Sum256([]byte(id + "\x00" + strconv.Itoa(n)))
@@ -187,13 +187,13 @@ func (c *conversation) short(id string) string {
 	}
 }
 
-// IDs gives the calls of an answer ids that no other call of the conversation has.
+// IDs assigns ids to the calls of an answer that are unique in the conversation.
 type IDs struct {
 	used map[string]bool
 	n    int
 }
 
-// NewIDs returns the ids that are free in a conversation.
+// NewIDs returns the free ids of a conversation.
 func NewIDs(msgs []model.Message) *IDs {
 	ids := &IDs{used: map[string]bool{}}
 	for _, m := range msgs {
@@ -207,7 +207,7 @@ func NewIDs(msgs []model.Message) *IDs {
 	return ids
 }
 
-// Take returns the provider's id, or a number by arrival where that is missing or in use.
+// Take returns the provider's id, or a number by arrival if that is missing or in use.
 func (i *IDs) Take(id string) string {
 	i.n++
 	for id == "" || i.used[id] {

@@ -14,22 +14,22 @@ import (
 	"github.com/teamctl/teamctl/agent/model"
 )
 
-// IdleLimit is the longest silence of a provider when an Endpoint sets none.
+// IdleLimit is the default of an Endpoint's maximum silence.
 const IdleLimit = 120 * time.Second
 
-// maxRefusal bounds the body of an error that is read.
+// maxRefusal is the maximum size of an error body that is read.
 const maxRefusal = 64 << 10
 
-// Endpoint is where a provider is reached. Its fields do not change once it is used.
+// Endpoint describes how to reach a provider. Its fields do not change once it is in use.
 type Endpoint struct {
 	Name    string // of the provider, for errors
 	BaseURL string // without a slash at the end
 	Headers map[string]string
-	// Authorize sets the headers that carry the key. It is called for every request, so
-	// that no key is kept; nil sends none.
+	// Authorize sets the headers with the key. It is called for every request, so that no key is
+	// stored; nil sends none.
 	Authorize func(ctx context.Context, h http.Header) error
-	Idle      time.Duration // 0 is IdleLimit
-	Client    *http.Client  // nil for one of the package
+	Idle      time.Duration // 0 means IdleLimit
+	Client    *http.Client  // nil: one shared by the package
 	Now       func() time.Time
 }
 
@@ -40,15 +40,14 @@ func (e Endpoint) now() time.Time {
 	return time.Now()
 }
 
-// client is shared: connections are, too. A redirect is returned as it is, since what
-// follows one could carry the key to another host.
+// client is shared, and with it its connections. A redirect is returned as it is, since following
+// one could send the key to another host.
 var client = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 
 // errIdle ends a request whose provider is silent.
 var errIdle = errors.New("no data from the provider")
 
-// Post asks for an answer. The stream must be closed. Errors are *model.Error or the
-// context's.
+// Post requests an answer. The stream must be closed. Errors are *model.Error or the context's.
 func (e Endpoint) Post(ctx context.Context, path string, body []byte) (*Stream, error) {
 	return e.do(ctx, http.MethodPost, path, body, "text/event-stream")
 }
@@ -69,7 +68,8 @@ func (e Endpoint) do(ctx context.Context, method, path string, body []byte, acce
 	if idle <= 0 {
 		idle = IdleLimit
 	}
-	// The clock of silence runs from here: a server that accepts and says nothing counts.
+	// The silence timer starts here: a server that accepts the connection and sends nothing counts
+	// as silent.
 	clock := time.AfterFunc(idle, func() { cancel(errIdle) })
 	s := &Stream{e: e, ctx: ctx, inner: inner, cancel: cancel, clock: clock, idle: idle}
 	req, err := http.NewRequestWithContext(inner, method, e.BaseURL+path, bytes.NewReader(body))
@@ -107,7 +107,7 @@ func (e Endpoint) do(ctx context.Context, method, path string, body []byte, acce
 	clock.Stop()
 	s.body = resp.Body
 	if resp.StatusCode != http.StatusOK {
-		text, _ := io.ReadAll(io.LimitReader(s, maxRefusal)) // what has come of it is enough
+		text, _ := io.ReadAll(io.LimitReader(s, maxRefusal)) // a partial body is enough
 		s.Close()
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -124,7 +124,7 @@ func (e Endpoint) do(ctx context.Context, method, path string, body []byte, acce
 	return s, nil
 }
 
-// failed is the error of a request or a body that broke off.
+// failed returns the error of a request or body that was interrupted.
 func (s *Stream) failed(err error, kind model.Kind) error {
 	if s.ctx.Err() != nil {
 		return s.ctx.Err()

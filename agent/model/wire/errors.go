@@ -13,23 +13,23 @@ import (
 	"github.com/teamctl/teamctl/agent/model"
 )
 
-// longPause is the shortest pause that is a limit of usage and not a moment's congestion.
+// longPause is the shortest pause that counts as a usage limit and not as congestion.
 const longPause = 5 * time.Minute
 
-// maxWords bounds what is kept of a provider's words.
+// maxWords is the maximum length of the kept provider text.
 const maxWords = 500
 
-// Refusal is what a provider says about a request that failed, in a body or in an event.
+// Refusal is a provider's report of a failed request, in a body or in an event.
 type Refusal struct {
-	Status  int // 0 in an event that names none
+	Status  int // 0 in an event without a status
 	Type    string
 	Code    string
 	Text    string
 	Headers http.Header // nil in an event
 }
 
-// statuses are those that the providers' error types and codes stand for, where an event
-// after status 200 names no status.
+// statuses maps the providers' error types and codes to a status, for events after status 200 that
+// name none.
 var statuses = map[string]int{
 	"invalid_request_error": 400, "authentication_error": 401, "invalid_api_key": 401, "billing_error": 402,
 	"permission_error": 403, "not_found_error": 404, "request_too_large": 413, "rate_limit_error": 429,
@@ -37,8 +37,8 @@ var statuses = map[string]int{
 	"timeout_error": 504, "overloaded_error": 529,
 }
 
-// overQuota and tooLong are codes and types; tooLongWords are what providers without a
-// code for it write. A wrong word here costs one compaction, a missing one the turn.
+// overQuota and tooLong are codes and types; tooLongWords are texts of providers without a code. A
+// wrong match costs one compaction, a missing one the turn.
 var (
 	overQuota    = []string{"insufficient_quota", "billing_error", "billing_hard_limit_reached", "usage_limit_reached", "quota_exceeded"}
 	tooLong      = []string{"context_length_exceeded", "request_too_large", "exceed_context_size_error", "string_above_max_length"}
@@ -99,8 +99,8 @@ func number(code string) int {
 	return n
 }
 
-// pause is how long a provider asks to wait: Retry-After-Ms, Retry-After, else the reset
-// of the limits that are used up.
+// pause returns how long a provider asks to wait: Retry-After-Ms, Retry-After, else the reset of
+// the limits that are used up.
 func pause(h http.Header, now time.Time) time.Duration {
 	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil {
 		return seconds(ms / 1000)
@@ -131,7 +131,7 @@ func pause(h http.Header, now time.Time) time.Duration {
 	return longest
 }
 
-// until reads a reset: a time, seconds since 1970, or a duration.
+// until parses a reset: a time, seconds since 1970, or a duration.
 func until(s string, now time.Time) time.Duration {
 	if at, err := time.Parse(time.RFC3339, s); err == nil {
 		return max(at.Sub(now), 0)
@@ -152,18 +152,18 @@ func until(s string, now time.Time) time.Duration {
 }
 
 func seconds(s float64) time.Duration {
-	if !(s > 0) { // NaN too
+	if !(s > 0) { // also NaN
 		return 0
 	}
 	return time.Duration(math.Min(s, 366*24*3600) * float64(time.Second))
 }
 
-// ParseRefusal reads the body of an error in any of the forms that providers use.
+// ParseRefusal parses the body of an error in any of the providers' forms.
 func ParseRefusal(body []byte) Refusal {
 	var r Refusal
 	raw := json.RawMessage(body)
 	var list []json.RawMessage
-	if json.Unmarshal(raw, &list) == nil && len(list) > 0 { // Google wraps it into a list
+	if json.Unmarshal(raw, &list) == nil && len(list) > 0 { // Google wraps it in a list
 		raw = list[0]
 	}
 	type words struct {
@@ -192,7 +192,7 @@ func ParseRefusal(body []byte) Refusal {
 	return r
 }
 
-// str is a JSON string or number as text.
+// str returns a JSON string or number as text.
 func str(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil {

@@ -6,13 +6,13 @@ import (
 	"errors"
 )
 
-// Object is a JSON object that keeps the order and the bytes of its fields.
+// Object is a JSON object that preserves the order and the bytes of its fields.
 type Object struct {
 	names  []string
 	values map[string]json.RawMessage
 }
 
-// ParseObject reads a JSON object.
+// ParseObject parses a JSON object.
 func ParseObject(raw []byte) (*Object, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	t, err := d.Token()
@@ -40,13 +40,13 @@ func ParseObject(raw []byte) (*Object, error) {
 	return o, nil
 }
 
-// Names are the names of the fields, in order.
+// Names returns the names of the fields, in order.
 func (o *Object) Names() []string { return o.names }
 
 // Get returns the value of a field; nil if there is none.
 func (o *Object) Get(name string) json.RawMessage { return o.values[name] }
 
-// Text returns the value of a field that is a string; "" if it is none.
+// Text returns the value of a string field; "" for any other value.
 func (o *Object) Text(name string) string { return Text(o.values[name]) }
 
 // Set sets a field; a new one comes last.
@@ -75,7 +75,7 @@ func (o *Object) Drop(name string) {
 	o.names = names
 }
 
-// Bytes writes the object.
+// Bytes encodes the object.
 func (o *Object) Bytes() json.RawMessage {
 	var b bytes.Buffer
 	b.WriteByte('{')
@@ -91,11 +91,11 @@ func (o *Object) Bytes() json.RawMessage {
 	return b.Bytes()
 }
 
-// Piece is a JSON string that arrives in pieces, each a JSON string of its own. Its zero
-// value is empty.
+// Piece is a JSON string that arrives in pieces, each a JSON string of its own. Its zero value is
+// empty.
 type Piece struct{ buf []byte }
 
-// Add appends a JSON string as it is written. It reports false for any other value.
+// Add appends the contents of a JSON string unchanged. It returns false for any other value.
 func (p *Piece) Add(raw json.RawMessage) bool {
 	if !IsString(raw) {
 		return false
@@ -104,19 +104,19 @@ func (p *Piece) Add(raw json.RawMessage) bool {
 	return true
 }
 
-// Bytes is the whole as one JSON string.
+// Bytes returns the whole as one JSON string.
 func (p *Piece) Bytes() json.RawMessage {
 	out := make([]byte, 0, len(p.buf)+2)
 	return append(append(append(out, '"'), p.buf...), '"')
 }
 
-// Text is the whole, decoded.
+// Text returns the whole, decoded.
 func (p *Piece) Text() string { return Text(p.Bytes()) }
 
 // IsString reports whether raw is a JSON string.
 func IsString(raw json.RawMessage) bool { return len(raw) >= 2 && raw[0] == '"' }
 
-// Text decodes a JSON string; anything else is "".
+// Text decodes a JSON string; it returns "" for any other value.
 func Text(raw json.RawMessage) string {
 	var s string
 	if !IsString(raw) || json.Unmarshal(raw, &s) != nil {
@@ -125,12 +125,11 @@ func Text(raw json.RawMessage) string {
 	return s
 }
 
-// Quote writes a JSON string; no character is escaped that need not be.
+// Quote encodes a JSON string with as few escapes as possible.
 func Quote(s string) json.RawMessage { return Encode(s) }
 
-// Encode writes v as JSON without escaping <, > and &, which encoding/json does also
-// within raw JSON. It panics for what cannot be encoded: only the package's callers'
-// own types come here.
+// Encode encodes v as JSON without escaping <, > and &, which encoding/json does even within raw
+// JSON. It panics on values that cannot be encoded: callers pass only their own types.
 func Encode(v any) json.RawMessage {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -141,7 +140,7 @@ func Encode(v any) json.RawMessage {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// List writes a JSON array of what is JSON already.
+// List encodes a JSON array of JSON values.
 func List(all []json.RawMessage) json.RawMessage {
 	out := []byte{'['}
 	for i, one := range all {

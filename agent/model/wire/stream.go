@@ -13,24 +13,24 @@ import (
 	"github.com/teamctl/teamctl/agent/model"
 )
 
-// MaxLine bounds one line of a stream, and a whole answer that is not streamed.
+// MaxLine is the maximum size of one line of a stream, and of an answer that is not streamed.
 const MaxLine = 128 << 20
 
 var bom = []byte("\uFEFF")
 
 // Event is one server-sent event.
 type Event struct {
-	Name string // "" where the stream names none
+	Name string // "" if the stream names none
 	Data []byte // valid until the next event
 }
 
-// Stream is the body of an answer. One goroutine uses it.
+// Stream is the body of an answer. It is not safe for concurrent use.
 type Stream struct {
 	Plain bool // the answer is one JSON document, not events
 
 	e      Endpoint
 	ctx    context.Context // the caller's
-	inner  context.Context // of the request: the silence ends it
+	inner  context.Context // of the request: ended by the silence timer
 	cancel context.CancelCauseFunc
 	clock  *time.Timer
 	idle   time.Duration
@@ -38,8 +38,8 @@ type Stream struct {
 
 	in    *bufio.Reader
 	begun bool
-	long  []byte   // a line that is longer than the buffer of in
-	lines [][]byte // of a line that CR divides
+	long  []byte   // a line longer than the buffer of in
+	lines [][]byte // of a line split at CR
 	data  []byte
 	ended bool
 }
@@ -53,8 +53,8 @@ func (s *Stream) Close() {
 	}
 }
 
-// Read reads from the body. The clock of silence runs only in here: a reader that takes
-// its time is no silence of the provider's.
+// Read reads from the body. The silence timer runs only in here: a slow reader is no silence of
+// the provider.
 func (s *Stream) Read(p []byte) (int, error) {
 	s.clock.Reset(s.idle)
 	n, err := s.body.Read(p)
@@ -77,12 +77,12 @@ func (s *Stream) Whole() ([]byte, error) {
 	return b, nil
 }
 
-// Cut is the error of a stream that ends before its answer does.
+// Cut returns the error for a stream that ends before its answer does.
 func (e Endpoint) Cut(why string) error {
 	return &model.Error{Kind: model.Cut, Provider: e.Name, Text: why}
 }
 
-// Next returns the next event that has data; io.EOF at the end of the body.
+// Next returns the next event with data; io.EOF at the end of the body.
 func (s *Stream) Next() (Event, error) {
 	var ev Event
 	some := false
@@ -91,7 +91,7 @@ func (s *Stream) Next() (Event, error) {
 		line, err := s.line()
 		if errors.Is(err, io.EOF) {
 			s.ended = true
-			if some && len(line) == 0 && json.Valid(s.data) { // no blank line behind the last event
+			if some && len(line) == 0 && json.Valid(s.data) { // no blank line after the last event
 				ev.Data = s.data
 				return ev, nil
 			}
@@ -123,7 +123,7 @@ func (s *Stream) Next() (Event, error) {
 	}
 }
 
-// line returns the next line without its end. The end of the body ends a line, too.
+// line returns the next line without its end. The end of the body also ends a line.
 func (s *Stream) line() ([]byte, error) {
 	if len(s.lines) > 0 {
 		l := s.lines[0]
@@ -177,7 +177,7 @@ func (s *Stream) readError(err error) error {
 	return s.failed(err, model.Cut)
 }
 
-// Ended turns io.EOF into the error of a stream that ended before its last event.
+// Ended converts io.EOF to the error for a stream that ended before its last event.
 func (e Endpoint) Ended(err error, last string) error {
 	if errors.Is(err, io.EOF) {
 		return e.Cut("the stream ended without " + last)

@@ -9,10 +9,10 @@ import (
 	"github.com/teamctl/teamctl/agent/model"
 )
 
-// noInput is the schema of a tool that gives none, or none that can be read.
+// noInput is the schema of a tool without one, or with an unreadable one.
 const noInput = `{"type":"object","properties":{}}`
 
-// Tools returns tools sorted by name, which keeps requests the same from one to the next.
+// Tools returns tools sorted by name, which keeps requests identical.
 func Tools(all []model.Tool) []model.Tool {
 	out := slices.Clone(all)
 	slices.SortFunc(out, func(a, b model.Tool) int { return cmp.Compare(a.Name, b.Name) })
@@ -24,8 +24,8 @@ func Tools(all []model.Tool) []model.Tool {
 	return out
 }
 
-// Input is a call's input as the model wrote it. What is not JSON becomes a JSON string,
-// which no tool takes: the model is told, and nothing is guessed.
+// Input returns a call's input unchanged. Text that is not JSON becomes a JSON string, which no
+// tool accepts: the model is notified, and nothing is guessed.
 func Input(text string) json.RawMessage {
 	text = strings.TrimSpace(text)
 	switch {
