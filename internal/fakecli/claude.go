@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -151,8 +150,8 @@ func (c *claudeSession) trusted(ctx context.Context) error {
 		return errors.New("unable to connect to the service: EAI_AGAIN")
 	}
 	roots := []string{c.dir}
-	if out, err := command(ctx, "git", "-C", c.dir, "rev-parse", "--path-format=absolute", "--git-common-dir").Output(); err == nil {
-		roots = append(roots, filepath.Dir(strings.TrimSpace(string(out))))
+	if !claudeIs(claudeOldest) {
+		roots = placesOf(ctx, c.dir)
 	}
 	for _, r := range roots {
 		if own.Projects[r].HasTrustDialogAccepted {
@@ -160,10 +159,12 @@ func (c *claudeSession) trusted(ctx context.Context) error {
 		}
 	}
 	for {
-		switch c.screen.ask(ctx, []string{"", " Accessing workspace:", " " + c.dir, "", " Is this a project you created or one you trust?", "", " ❯ 1. No, exit", "   2. Yes, I trust this folder"}) {
-		case "1", "esc":
+		switch key := c.screen.ask(ctx, c.trustDialog()); {
+		case key == "esc", key == "1" && !claudeIs(claudeOldest), key == "2" && claudeIs(claudeOldest):
 			return errors.New("not trusted")
-		case "2":
+		case key == "1":
+			return acceptClaude(file, c.dir)
+		case key == "2":
 			return nil
 		}
 	}
@@ -191,6 +192,7 @@ func (c *claudeSession) wire() {
 		c.hooks.run(ctx, "StopFailure", obj{"error": what, "last_assistant_message": words})
 		return false
 	}
+	e.Asks = bubbled
 	e.Compact = compactFile("claude")
 	e.Compacted = func(ctx context.Context) {
 		c.compacts()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -154,21 +155,89 @@ func (c *claudeSession) recorded(content any) any {
 	if !ok || !claudeIs(claudeOldest) {
 		return content
 	}
-	var out []any
+	_, rest := splitContext(blocks)
+	return rest
+}
+
+// splitContext takes apart what hooks have added to a message and the rest of it.
+func splitContext(blocks []any) (added, rest []any) {
 	for _, b := range blocks {
+		text := ""
 		switch b := b.(type) {
 		case map[string]string:
-			ok = strings.Contains(b["text"], hookContext)
+			text = b["text"]
 		case map[string]any:
-			text, _ := b["text"].(string)
-			ok = strings.Contains(text, hookContext)
-		default:
-			ok = false
+			text, _ = b["text"].(string)
 		}
-		if ok {
-			continue
+		if strings.Contains(text, hookContext) {
+			added = append(added, b)
+		} else {
+			rest = append(rest, b)
 		}
-		out = append(out, b)
 	}
+	return added, rest
+}
+
+// bubbled is a conversation as the model gets it: what hooks have added precedes all that
+// has come in since the last answer or the last result of a tool, a note of an interrupt
+// included.
+func bubbled(talk []message) (out []message) {
+	var up []any
+	flush := func() {
+		if len(up) > 0 {
+			out = append(out, message{"user", up})
+			up = nil
+		}
+	}
+	for _, m := range slices.Backward(talk) {
+		blocks, _ := m.Content.([]any)
+		added, rest := splitContext(blocks)
+		up = append(added, up...)
+		if m.Role == "assistant" || slices.ContainsFunc(rest, isResult) {
+			flush()
+		}
+		if len(added) > 0 {
+			m.Content = rest
+		}
+		out = append(out, m)
+	}
+	flush()
+	slices.Reverse(out)
 	return out
+}
+
+func isResult(block any) bool {
+	m, ok := block.(map[string]any)
+	return ok && m["type"] == "tool_result"
+}
+
+// trustDialog asks whether a directory is trusted.
+func (c *claudeSession) trustDialog() []string {
+	if claudeIs(claudeOldest) {
+		return []string{"", " Accessing workspace:", " " + c.dir, "", " Do you trust the files in this folder?", "", " ❯ 1. Yes, I trust this folder", "   2. No, exit"}
+	}
+	return []string{"", " Accessing workspace:", " " + c.dir, "", " Is this a project you created or one you trust?", "", " ❯ 1. No, exit", "   2. Yes, I trust this folder"}
+}
+
+// acceptClaude notes in the person's configuration that a directory is trusted: the oldest
+// version asks once for each.
+func acceptClaude(file, dir string) error {
+	own := map[string]any{}
+	if err := readJSON(file, &own); err != nil {
+		return err
+	}
+	projects, _ := own["projects"].(map[string]any)
+	if projects == nil {
+		projects = map[string]any{}
+	}
+	projects[dir] = obj{"hasTrustDialogAccepted": true}
+	own["projects"] = projects
+	b, err := json.Marshal(own)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(file+".new", b, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(file+".new", file)
 }

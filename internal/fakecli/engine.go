@@ -38,6 +38,8 @@ type Engine struct {
 	Seen func(Text)
 	// Active is called with the turn's id when a turn begins, and with "" when it ends.
 	Active func(turn string)
+	// Asks changes the conversation on its way to the model; nil leaves it.
+	Asks func(talk []message) []message
 	// Answering is called before the model is asked.
 	Answering func()
 	// Said is called with each answer.
@@ -424,7 +426,11 @@ func (e *Engine) ask(ctx context.Context) (said string, call *toolUse, err error
 	for n := range e.Tools {
 		tools = append(tools, map[string]string{"name": n})
 	}
-	body, err := json.Marshal(map[string]any{"model": "fake-model", "messages": e.talk, "tools": tools})
+	talk := e.talk
+	if e.Asks != nil {
+		talk = e.Asks(talk)
+	}
+	body, err := json.Marshal(map[string]any{"model": "fake-model", "messages": talk, "tools": tools})
 	if err != nil {
 		return "", nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -154,16 +155,47 @@ func (w *world) longOf(ctx context.Context, name string, seconds int, then strin
 	return w.runs(ctx, name, fmt.Sprintf("sleep %d", seconds), then)
 }
 
+// scripts is how often a script is sent until the model carries it out.
+const scripts = 3
+
 // runs begins a turn that runs a command and says a word then, and returns once the model
-// has asked for the command.
+// has asked for the command. An interrupt that comes late may end a turn before the model
+// is asked. What a hook of the next turn adds then precedes the program's note of that
+// interrupt in the request, and the scripted model drops what precedes the note: the
+// message has arrived, and its script is sent again.
 func (w *world) runs(ctx context.Context, name, command, then string) error {
-	if _, err := w.sendTo(ctx, name, "@@shell "+command+"\n@@say "+then); err != nil {
-		return err
+	for range scripts {
+		before := len(w.model.Requests())
+		if _, err := w.sendTo(ctx, name, "@@shell "+command+"\n@@say "+then); err != nil {
+			return err
+		}
+		if began, err := w.began(ctx, name, then, before); began || err != nil {
+			return err
+		}
 	}
-	_, err := w.request(ctx, then, func(r fakemodelRequest) bool {
-		return strings.Contains(r.New, then) && strings.HasPrefix(r.Answer, "call ")
+	return fmt.Errorf("%s came in %d requests, and the model has called no tool", then, scripts)
+}
+
+// began waits until the model has answered the request in which a word came in with a call,
+// or until the agent is at rest without that. Requests up to the number before are older.
+func (w *world) began(ctx context.Context, name, then string, before int) (began bool, err error) {
+	if _, err := w.request(ctx, then, func(r fakemodelRequest) bool { return r.Seq > before && strings.Contains(r.New, then) }); err != nil {
+		return false, err
+	}
+	err = w.until(ctx, then+" carried out", func() (bool, error) {
+		calls := func(r fakemodelRequest) bool {
+			return !r.Side && strings.Contains(r.New, then) && strings.HasPrefix(r.Answer, "call ")
+		}
+		if began = slices.ContainsFunc(w.model.Requests()[before:], calls); began {
+			return true, nil
+		}
+		m, err := w.member(ctx, name)
+		if err == nil && m.Activity != "idle" {
+			err = fmt.Errorf("it is %s", m.Activity)
+		}
+		return err == nil, err
 	})
-	return err
+	return began, err
 }
 
 func midTurn(ctx context.Context, w *world, _ agentlab.Client) (string, error) {

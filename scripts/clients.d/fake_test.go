@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -49,6 +50,21 @@ func fakes(t *testing.T, dir string) []agentlab.Client {
 	return all
 }
 
+// older are the earlier versions of Claude Code as stand-ins, of the cache that fakes made.
+func older() []agentlab.Client {
+	all := agentlab.Older()
+	for i, c := range all {
+		all[i].Program, all[i].Native = []string{"env " + fakecli.EnvClaude + "=" + c.Version, c.Name}, false
+	}
+	return all
+}
+
+// olderRows are the rows of mail that a stand-in of an earlier version makes: it knows
+// nothing of other servers or of teams of its own.
+func olderRows() []check {
+	return slices.DeleteFunc(slices.Clone(mailChecks), func(k check) bool { return k.name == rowServers || k.name == rowBridge })
+}
+
 // TestFakes runs the stand-ins: a tmux pane each, no CLI installed, no network. Of each
 // kind of content comes one message; scripts/test-clients sends more to the programs.
 func TestFakes(t *testing.T) {
@@ -69,6 +85,12 @@ func TestFakes(t *testing.T) {
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
 			shows(t, o, c, rows)
+		})
+	}
+	for _, c := range older() {
+		t.Run(c.Label(), func(t *testing.T) {
+			t.Parallel()
+			shows(t, o, c, olderRows())
 		})
 	}
 	t.Run("mixed team", func(t *testing.T) {

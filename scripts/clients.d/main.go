@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -23,6 +24,7 @@ type options struct {
 	limit                 time.Duration
 	wait                  time.Duration // of teamctl stop, its own default where it is 0
 	keep, hold            bool
+	beside                int // columns at a time
 	busy                  int // seconds that a turn works in which something happens
 	letters, rounds, many int // messages that each row of mail sends, kills or interrupts of an agent, messages of the row by hand
 }
@@ -39,6 +41,7 @@ func main() {
 	flag.IntVar(&o.rounds, "rounds", 15, "how often a row kills or interrupts an agent that was just given a message")
 	flag.IntVar(&o.many, "many", 1000, "how many messages the row by hand sends")
 	flag.DurationVar(&o.wait, "wait", 0, "how long `teamctl stop` waits for an answer, instead of its own default")
+	flag.IntVar(&o.beside, "beside", 3, "how many `programs` are tried side by side; 1 to have their messages in order")
 	flag.BoolVar(&o.keep, "keep", false, "keep the directories of the run")
 	flag.BoolVar(&o.hold, "hold", false, "check nothing: print the environment of a run, to try things in by hand, and wait")
 	flag.Parse()
@@ -55,7 +58,6 @@ func main() {
 }
 
 func run(ctx context.Context, o options) (ok bool, err error) {
-	var t table
 	clients := agentlab.Clients()
 	if o.hold {
 		return true, hold(ctx, o, clients)
@@ -65,27 +67,72 @@ func run(ctx context.Context, o options) (ok bool, err error) {
 		return false, err
 	}
 	wanted := func(name string) bool { return len(programs) == 0 || has(programs, name) }
+	var jobs []job
 	for _, c := range slices.Concat(clients, agentlab.Older()) {
-		if !wanted(c.Label()) {
-			continue
+		if wanted(c.Label()) {
+			jobs = append(jobs, job{c.Label(), func(ctx context.Context, t *table) error { return runClient(ctx, o, c, rowsOf(c, texts), t) }})
 		}
-		rows := rowsOf(c, texts)
-		if err := runClient(ctx, o, c, rows, &t); err != nil {
-			return false, fmt.Errorf("%s: %w", c.Label(), err)
-		}
-		fmt.Fprint(os.Stderr, t.column(c.Label()))
 	}
 	if wanted("mixed") && (len(texts) == 0 || len(programs) > 0) {
-		if err := runMixed(ctx, o, clients, &t); err != nil {
-			return false, fmt.Errorf("mixed team: %w", err)
-		}
+		jobs = append(jobs, job{mixedTeam, func(ctx context.Context, t *table) error { return runMixed(ctx, o, clients, t) }})
 	}
+	began, before := time.Now(), load()
+	t, err := sideBySide(ctx, jobs, max(o.beside, 1))
+	if err != nil {
+		return false, err
+	}
+	fmt.Fprintf(os.Stderr, "in %s, load %s at its begin and %s at its end\n", time.Since(began).Round(time.Second), before, load())
 	text := t.markdown()
 	fmt.Print(text)
 	if o.out != "" {
 		err = os.WriteFile(o.out, []byte(text), 0o644)
 	}
 	return t.passed(), err
+}
+
+// job makes the rows of one column, in a world of its own.
+type job struct {
+	column string
+	do     func(context.Context, *table) error
+}
+
+// sideBySide runs jobs, so many at a time, and returns their results in the order of the
+// jobs. Much of a row is waiting.
+func sideBySide(ctx context.Context, jobs []job, most int) (table, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	parts := make([]table, len(jobs))
+	free := make(chan struct{}, most)
+	var running sync.WaitGroup
+	for i, j := range jobs {
+		free <- struct{}{}
+		running.Go(func() {
+			defer func() { <-free }()
+			if ctx.Err() != nil {
+				return
+			}
+			if err := j.do(ctx, &parts[i]); err != nil {
+				cancel(fmt.Errorf("%s: %w", j.column, err))
+				return
+			}
+			fmt.Fprint(os.Stderr, parts[i].column(j.column))
+		})
+	}
+	running.Wait()
+	var all table
+	for _, p := range parts {
+		all.results = append(all.results, p.results...)
+	}
+	return all, context.Cause(ctx)
+}
+
+// load is the load of the machine in the last minute, "?" where it is not known.
+func load() string {
+	b, err := os.ReadFile("/proc/loadavg")
+	if f := strings.Fields(string(b)); err == nil && len(f) > 0 {
+		return f[0]
+	}
+	return "?"
 }
 
 // chosen tells the names of programs from texts of rows; each has to be one of them.
@@ -153,6 +200,7 @@ func runClient(ctx context.Context, o options, c agentlab.Client, checks []check
 	defer func() { err = errors.Join(err, w.close(o.keep)) }()
 	for _, k := range checks {
 		var note string
+		began := time.Now()
 		err := w.lives()
 		if err == nil {
 			note, err = k.do(ctx, w, c)
@@ -160,7 +208,7 @@ func runClient(ctx context.Context, o options, c agentlab.Client, checks []check
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		t.add(k.name, c.Label(), note, err)
+		t.add(result{k.name, c.Label(), note, err, time.Since(began)})
 		if err != nil {
 			fmt.Fprintf(os.Stderr, "%s: %s: %v\n", c.Label(), k.name, err)
 			if screen, serr := w.teamctl(ctx, "capture", "mate"); serr == nil {

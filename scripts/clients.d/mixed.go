@@ -6,12 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/teamctl/teamctl/internal/agentlab"
 	"github.com/teamctl/teamctl/internal/fakemodel"
 )
 
 type fakemodelRequest = fakemodel.Request
+
+// mixedTeam is the column of a team of all programs.
+const mixedTeam = "mixed team"
 
 // runMixed has one team of all of them finish a plan of three tasks: claude leads
 // by word, codex and gemini do a task each, opencode looks at the board and reports
@@ -22,8 +26,9 @@ func runMixed(ctx context.Context, o options, clients []agentlab.Client, t *tabl
 		return err
 	}
 	defer func() { err = errors.Join(err, w.close(o.keep)) }()
+	began := time.Now()
 	note, merr := mixed(ctx, w, clients)
-	t.add("a mixed team finishes a plan", "mixed team", note, merr)
+	t.add(result{"a mixed team finishes a plan", mixedTeam, note, merr, time.Since(began)})
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

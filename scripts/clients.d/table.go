@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/teamctl/teamctl/internal/agentlab"
 )
@@ -12,14 +13,13 @@ type result struct {
 	check, client string
 	note          string
 	err           error
+	took          time.Duration
 }
 
 // table is what was seen, in the order in which it was.
 type table struct{ results []result }
 
-func (t *table) add(check, client, note string, err error) {
-	t.results = append(t.results, result{check, client, note, err})
-}
+func (t *table) add(r result) { t.results = append(t.results, r) }
 
 func (t *table) passed() bool {
 	for _, r := range t.results {
@@ -45,7 +45,7 @@ func (t *table) column(client string) string {
 	var b strings.Builder
 	for _, r := range t.results {
 		if r.client == client {
-			fmt.Fprintf(&b, "%-9s %-40s %s\n", r.client, r.check, r.word())
+			fmt.Fprintf(&b, "%-9s %4.0fs %-40s %s\n", r.client, r.took.Seconds(), r.check, r.word())
 		}
 	}
 	return b.String()
