@@ -177,7 +177,7 @@ func newRig(t *testing.T) *rig {
 	for _, d := range []string{l.Inboxes(), l.Locks(), l.Members()} {
 		mkdir(t, d)
 	}
-	db, err := ledger.Open(t.Context(), l.Ledger(), ledger.Options{Create: true, LockPath: l.LedgerLock(), BusyTimeout: time.Minute})
+	db, err := ledger.Open(t.Context(), l.Ledger(), ledger.Options{Create: true, LockPath: l.LedgerLock(), BusyTimeout: 10 * time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
