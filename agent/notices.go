@@ -13,15 +13,14 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// noticeTries bounds how long a notice may hold up the work. The ledger has the
-// facts in any case.
+// noticeTries bounds how long a notice may delay the work. The ledger has the facts in any case.
 const noticeTries = 5
 
-// reasonOtherRun is the ledger's reason for a parent of a run that is over.
+// reasonOtherRun is the ledger's reason for refusing a parent from a closed run.
 const reasonOtherRun = "parent_of_other_run"
 
-// post posts a message of ours; one that cannot be posted is told and dropped. It
-// is not cut short by the end of ctx.
+// post posts a message of the worker; if that fails, it reports the failure and drops the message.
+// It is not interrupted by the end of ctx.
 func (w *worker) post(ctx context.Context, what string, m ledger.NewMessage) {
 	c, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishLimit)
 	defer cancel()
@@ -32,7 +31,7 @@ func (w *worker) post(ctx context.Context, what string, m ledger.NewMessage) {
 	}
 	err := w.few(c, try)
 	if team.ReasonOf(err) == reasonOtherRun && m.Kind != team.KindTaskResponse {
-		m.Parent = "" // the answer counts more than what it answers
+		m.Parent = "" // the answer matters more than the link to its question
 		err = w.few(c, try)
 	}
 	if err != nil {
@@ -40,7 +39,7 @@ func (w *worker) post(ctx context.Context, what string, m ledger.NewMessage) {
 	}
 }
 
-// few calls fn until it succeeds, fails for good, or has failed noticeTries times.
+// few calls fn until it succeeds, fails permanently, or has failed noticeTries times.
 func (w *worker) few(ctx context.Context, fn func() error) error {
 	wait := retryFirst
 	for i := 1; ; i++ {
@@ -55,8 +54,8 @@ func (w *worker) few(ctx context.Context, fn func() error) error {
 	}
 }
 
-// frame is the text of a protocol message. Ours hold plain strings, which can
-// always be encoded.
+// frame returns the text of a protocol message. Frames hold plain strings, which can always be
+// encoded.
 func (w *worker) frame(f inbox.Frame) string {
 	s, err := inbox.Encode(f)
 	if err != nil {
@@ -67,7 +66,7 @@ func (w *worker) frame(f inbox.Frame) string {
 
 func (w *worker) timestamp() string { return inbox.Timestamp(w.env.Now()) }
 
-// announce tells the lead what became of a task: once per attempt, whoever says it again.
+// announce notifies the lead of a task's result, once per attempt even if it is repeated.
 func (w *worker) announce(ctx context.Context, o outcome) {
 	t := o.task
 	if o.status == team.TaskCompleted {
@@ -90,7 +89,7 @@ func (w *worker) announce(ctx context.Context, o outcome) {
 	})
 }
 
-// idle says once per idle period that there is nothing to do.
+// idle notifies once per idle period that there is nothing to do.
 func (w *worker) idle(ctx context.Context) {
 	w.setActivity(ctx, team.Idle)
 	if w.notified {
@@ -104,14 +103,14 @@ func (w *worker) idle(ctx context.Context) {
 	if w.broken {
 		f.IdleReason = inbox.IdleInterrupted
 	}
-	did := w.did(ctx) // a task that is tried again has not ended: of that only we know
+	did := w.did(ctx) // a retried task has not ended: only this process knows that attempt
 	f.CompletedTaskID, f.CompletedStatus, f.FailureReason, f.Summary = did.Task, string(did.Status), did.Why, did.Peers
 	if o := w.last; o != nil {
 		f.CompletedTaskID, f.CompletedStatus = o.task.ID, string(o.status)
 		if o.status == team.TaskFailed {
 			f.FailureReason = o.why
 		}
-		w.last = nil // it is told
+		w.last = nil // it was reported
 	}
 	summary := "idle and ready for new work"
 	if w.failed != "" {
@@ -123,8 +122,8 @@ func (w *worker) idle(ctx context.Context) {
 	})
 }
 
-// did is what was done since it was asked last. What the ledger does not tell now is left
-// out: the notice has the rest.
+// did returns what was done since the last call. Facts that the ledger cannot provide now are
+// omitted.
 func (w *worker) did(ctx context.Context) ledger.Did {
 	c, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishLimit)
 	defer cancel()
@@ -135,8 +134,7 @@ func (w *worker) did(ctx context.Context) ledger.Did {
 	return d
 }
 
-// setActivity writes a changed activity into the ledger. One that could not be
-// written is written with the next chance.
+// setActivity writes a changed activity to the ledger. If that fails, the next call writes it.
 func (w *worker) setActivity(ctx context.Context, a team.Activity) {
 	if w.activity == a || w.id.Session == "" {
 		return

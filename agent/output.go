@@ -10,17 +10,17 @@ import (
 	"github.com/teamctl/teamctl/internal/plain"
 )
 
-// output is the worker's screen. A screen that is gone must not end a command, so
-// its errors are swallowed here. It is safe for concurrent use.
+// output is the worker's screen. A missing screen must not end a command, so its errors are
+// ignored. It is safe for concurrent use.
 type output struct {
 	mu  sync.Mutex
 	w   io.Writer
-	mid bool // the cursor is not at the beginning of a line
+	mid bool // the cursor is not at the start of a line
 }
 
 func newOutput(w io.Writer) *output { return &output{w: w} }
 
-// Write passes a command's bytes on as they are.
+// Write passes a command's output on unchanged.
 func (o *output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -28,7 +28,7 @@ func (o *output) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// line writes one line of the worker's own, on a line of its own.
+// line writes one line of the worker's own, on a separate line.
 func (o *output) line(format string, args ...any) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -60,7 +60,7 @@ type tail struct {
 
 func (t *tail) Write(p []byte) (int, error) {
 	t.buf = append(t.buf, p...)
-	// Twice the limit before it is cut, so that it is not copied with every write.
+	// It is cut at twice the limit, so that not every write copies it.
 	if len(t.buf) > 4*tailBytes {
 		t.buf = append(t.buf[:0], t.buf[len(t.buf)-2*tailBytes:]...)
 		t.cut = true
@@ -68,8 +68,8 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// text is the last lines, readable: at most tailLines lines and tailBytes bytes,
-// whole lines where that is possible.
+// text returns the last lines in readable form: at most tailLines lines and tailBytes bytes, in
+// whole lines if possible.
 func (t *tail) text() string {
 	s := strings.TrimRight(plain.Text(string(t.buf)), "\n ")
 	if t.cut {
@@ -95,7 +95,7 @@ func (t *tail) text() string {
 	return s
 }
 
-// lastLine is the last line that is not empty, or "".
+// lastLine returns the last non-empty line, or "".
 func lastLine(s string) string {
 	lines := strings.Split(s, "\n")
 	for i := len(lines) - 1; i >= 0; i-- {

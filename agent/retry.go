@@ -12,15 +12,14 @@ import (
 const (
 	retryFirst = 100 * time.Millisecond
 	retryLast  = 15 * time.Second
-	// writeLimit bounds a write that must not be cut short by the end of the
-	// worker's context, and finishLimit one that is made after it: the supervisor
-	// kills ten seconds after it asked.
+	// writeLimit bounds a write that must not be interrupted by the end of the worker's context,
+	// finishLimit one that follows that end: the supervisor kills ten seconds after its request.
 	writeLimit  = 15 * time.Second
 	finishLimit = 4 * time.Second
 )
 
-// transient reports an error that another try may not have: the ledger or its
-// writer is busy or away.
+// transient reports whether another attempt may succeed: the ledger or its writer is busy or
+// unavailable.
 func transient(err error) bool {
 	switch team.CodeOf(err) {
 	case team.CodeTimeout, team.CodeUnavailable, team.CodeInternal:
@@ -30,15 +29,15 @@ func transient(err error) bool {
 	}
 }
 
-// lost reports that a task is no longer ours: the fence of owner and attempt
-// refused, or the task is gone.
+// lost reports whether a task is no longer ours: the fence of owner and attempt refused the write,
+// or the task is deleted.
 func lost(err error) bool {
 	return team.IsCode(err, team.CodeConflict) || team.IsCode(err, team.CodeNotFound)
 }
 
-// retry calls fn until its error is not transient, or ctx ends; then it returns
-// ctx's error. The first failure is told, and that it is over. What fn writes to the
-// ledger is applied once, however often it is tried.
+// retry calls fn until its error is not transient, or ctx ends; then it returns ctx's error. It
+// reports the first failure, and the recovery. Writes of fn to the ledger are applied once,
+// however often it is called.
 func (w *worker) retry(ctx context.Context, doing string, fn func(context.Context) error) error {
 	ctx = ledger.Repeated(ctx)
 	told := false
@@ -63,19 +62,19 @@ func (w *worker) retry(ctx context.Context, doing string, fn func(context.Contex
 	}
 }
 
-// write is retry for a write that, once begun, is not cut short by the end of
-// ctx, and that is made once more when ctx has ended before it was through.
+// write is retry for a write that, once begun, is not interrupted by the end of ctx, and that is
+// attempted once more if ctx has ended before it succeeded.
 func (w *worker) write(ctx context.Context, doing string, fn func(context.Context) error) error {
 	step(ctx, doing)
 	defer step(ctx, doing+", done")
-	ctx = ledger.Repeated(ctx) // the last attempt, below, too
+	ctx = ledger.Repeated(ctx) // also for the last attempt below
 	whole := func(ctx context.Context) error {
 		c, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeLimit)
 		defer cancel()
 		return fn(c)
 	}
 	if ctx.Err() == nil {
-		// An ended context counts as transient.
+		// The end of the context counts as transient.
 		if err := w.retry(ctx, doing, whole); err == nil || !transient(err) {
 			return err
 		}

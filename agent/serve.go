@@ -12,7 +12,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Sessions is what Serve needs of the ledger; *ledger.Ledger is one.
+// Sessions is the part of the ledger that Serve uses; *ledger.Ledger implements it.
 type Sessions interface {
 	OpenSession(ctx context.Context, in ledger.NewSession) (ledger.Session, error)
 	TakeIn(ctx context.Context, in ledger.TakeIn) (ledger.TakenIn, error)
@@ -26,33 +26,33 @@ type Sessions interface {
 	RenewTurns(ctx context.Context, member, generation string, lease time.Duration) (int64, error)
 }
 
-// Turns runs the turns of sessions; *llm.Runner does.
+// Turns runs the turns of sessions; *llm.Runner implements it.
 type Turns interface {
 	Turn(ctx context.Context, turn ledger.ClaimedTurn, desk llm.Desk) (llm.Outcome, error)
 }
 
-// ServeIn is a Serve's. Sessions and Turns are needed.
+// ServeIn is the input of Serve. Sessions and Turns are required.
 type ServeIn struct {
 	Sessions  Sessions
 	Turns     Turns
-	Model     team.SpecModel  // of a new session; zero: what its spec says
-	First     string          // the first entry of a new session: the team, the role, the members
-	Prompt    string          // the first message, may be empty
-	Interrupt <-chan struct{} // ends the turn under way
-	Quota     Quota           // nil: no budget and no limit holds
-	// Hide replaces known secrets in what comes in; nil: nothing is replaced.
+	Model     team.SpecModel  // of a new session; zero: from its spec
+	First     string          // first entry of a new session: the team, the role, the members
+	Prompt    string          // first message, may be empty
+	Interrupt <-chan struct{} // interrupts the current turn
+	Quota     Quota           // nil: no budgets and limits apply
+	// Hide replaces known secrets in incoming text; nil: none.
 	Hide func(text string) string
 }
 
 const (
-	// cancelWithin bounds what a turn still writes once it was told to end.
+	// cancelWithin bounds the writes of a turn after it was told to end.
 	cancelWithin = 30 * time.Second
 )
 
-// Serve runs the turns of an agent's sessions until a shutdown request has been approved
-// (nil) or ctx ends. Mail is taken into the session of the member, each message in the
-// same commit as its receipt and the turn that it begins: after a kill it is unread or in
-// the transcript once. A turn that the end of ctx has cut goes on in the next life.
+// Serve runs the turns of an agent's sessions until a shutdown request has been approved (nil) or
+// ctx ends. Mail is taken into the session of the member, each message in the same commit as its
+// receipt and the turn that it begins: after a kill it is either unread or in the transcript once.
+// A turn interrupted by the end of ctx continues in the next life.
 func Serve(ctx context.Context, id Identity, env Env, in ServeIn) error {
 	if in.Hide == nil {
 		in.Hide = func(text string) string { return text }
@@ -79,23 +79,23 @@ func Serve(ctx context.Context, id Identity, env Env, in ServeIn) error {
 	return nil
 }
 
-// server is one life of Serve. Everything in it belongs to the goroutine of Serve but for
-// asks and ended; turns reach the rest by a desk.
+// server is one life of Serve. Everything in it except asks and ended belongs to the goroutine of
+// Serve; turns reach the rest by a desk.
 type server struct {
 	limits
 	in      ServeIn
-	running map[int64]*running // by turn: the goroutine of one outlives its end in the ledger for a moment
+	running map[int64]*running // by turn: the goroutine of a turn outlives its end in the ledger for a moment
 	asks    chan ask
 	ended   chan *running
 	first   bool // the session is empty
-	waiting int  // turns that wait for people
-	due     bool // turns may be queued
+	waiting int  // turns waiting for people
+	due     bool // there may be queued turns
 	wake    sync.Mutex
-	woken   chan struct{} // closed with the next change; nil while no turn waits
-	next    int64         // when the next queued turn is due, Unix milliseconds; 0: none
+	woken   chan struct{} // closed at the next change; nil while no turn waits
+	next    int64         // due time of the next queued turn, Unix milliseconds; 0: none
 }
 
-// running is a turn under way.
+// running is a running turn.
 type running struct {
 	job    ledger.TurnJob
 	cancel context.CancelCauseFunc
@@ -103,7 +103,7 @@ type running struct {
 	err    error
 }
 
-// ask is something that a turn wants done by the goroutine of Serve.
+// ask is a function that a turn passes to the goroutine of Serve.
 type ask struct {
 	do   func(context.Context)
 	done chan struct{}
@@ -135,7 +135,7 @@ func (s *server) loop(ctx context.Context) error {
 	}
 }
 
-// begin opens the member's session, and puts back what an earlier life was running.
+// begin opens the member's session, and queues the turns of an earlier life again.
 func (s *server) begin(ctx context.Context) error {
 	if _, err := s.env.Commands.Sweep(ctx); err != nil {
 		s.out.line("end what an earlier life was running: %v", err)
@@ -174,7 +174,7 @@ func (s *server) begin(ctx context.Context) error {
 	}}}}, nil)
 }
 
-// claimTurns begins the turns that are due, as far as their lanes let them.
+// claimTurns starts due turns, as far as their lanes permit.
 func (s *server) claimTurns(ctx context.Context) error {
 	for s.due {
 		var turn *ledger.ClaimedTurn
@@ -200,7 +200,7 @@ func (s *server) claimTurns(ctx context.Context) error {
 	return nil
 }
 
-// start runs a turn beside the loop.
+// start runs a turn in a goroutine of its own.
 func (s *server) start(ctx context.Context, turn ledger.ClaimedTurn) {
 	c, cancel := context.WithCancelCause(ctx)
 	r := &running{job: turn.Job, cancel: cancel}
@@ -211,7 +211,7 @@ func (s *server) start(ctx context.Context, turn ledger.ClaimedTurn) {
 	}()
 }
 
-// settle takes note of the end of a turn.
+// settle handles the end of a turn.
 func (s *server) settle(ctx context.Context, r *running) error {
 	r.cancel(nil)
 	delete(s.running, r.job.ID)
@@ -235,7 +235,7 @@ func (s *server) settle(ctx context.Context, r *running) error {
 	return nil
 }
 
-// tellFailed tells the lead why a turn has failed, once for each turn.
+// tellFailed notifies the lead of a failed turn with the reason, once for each turn.
 func (s *server) tellFailed(ctx context.Context, turn int64, why string) {
 	s.out.line("turn %d failed: %s", turn, why)
 	if s.id.Name == team.LeadName {
@@ -247,7 +247,7 @@ func (s *server) tellFailed(ctx context.Context, turn int64, why string) {
 	})
 }
 
-// tellLast tells of a failed turn whose process was killed before it could.
+// tellLast reports a failed turn whose process was killed before it could.
 func (s *server) tellLast(ctx context.Context) error {
 	var last ledger.TurnJob
 	err := s.retry(ctx, "read the newest turn", func(c context.Context) (err error) {
@@ -260,7 +260,7 @@ func (s *server) tellLast(ctx context.Context) error {
 	return err
 }
 
-// endTurns ends the turns under way and waits for them; what they ask meanwhile is done.
+// endTurns ends the running turns and waits for them; it serves their asks meanwhile.
 func (s *server) endTurns(cause error) {
 	if cause == nil {
 		cause = llm.ErrShutdown
@@ -282,7 +282,7 @@ func (s *server) endTurns(cause error) {
 	}
 }
 
-// await returns when there is something to look at. What turns ask meanwhile is done.
+// await returns when there is something to do. It serves the asks of turns meanwhile.
 func (s *server) await(ctx context.Context) error {
 	var retry, look, renew <-chan time.Time
 	if len(s.running) > 0 {
@@ -295,7 +295,7 @@ func (s *server) await(ctx context.Context) error {
 		defer t.Stop()
 		retry = t.C
 	}
-	changed := func() bool { // not sooner than lookEvery after the last look
+	changed := func() bool { // at least lookEvery after the last check
 		d := lookEvery - time.Since(s.lastLook)
 		if d <= 0 {
 			s.lastLook = time.Now()
@@ -342,7 +342,7 @@ func (s *server) await(ctx context.Context) error {
 		case <-look:
 			s.lastLook = time.Now()
 			return s.lookQueue(ctx)
-		case <-renew: // the supervisor renews them too, while there is one
+		case <-renew: // a running supervisor renews them too
 			c, cancel := context.WithTimeout(ctx, writeLimit)
 			_, _ = s.in.Sessions.RenewTurns(c, s.id.Session, s.id.Generation, ledger.Lease)
 			_, _ = s.env.Ledger.RenewLeases(c, []string{s.id.Session}, ledger.Lease)
@@ -354,7 +354,7 @@ func (s *server) await(ctx context.Context) error {
 	}
 }
 
-// pause is how long to wait for the next thing that comes by the clock; 0: for ever.
+// pause returns the time until the next scheduled action; 0: none.
 func (s *server) pause() time.Duration {
 	wait := s.again
 	if s.next > 0 {
@@ -366,7 +366,7 @@ func (s *server) pause() time.Duration {
 	return wait
 }
 
-// lookQueue reads what of the member's turns is due, and which one is to end: a claim
+// lookQueue reads which of the member's turns are due, and which one is to be interrupted: a claim
 // takes the writers' lock, reading does not.
 func (s *server) lookQueue(ctx context.Context) error {
 	var open []ledger.TurnJob
@@ -395,14 +395,14 @@ func (s *server) lookQueue(ctx context.Context) error {
 	return nil
 }
 
-// interrupt ends the turn of the member's own session, as a person wants it.
+// interrupt interrupts the turn of the member's own session, on a person's request.
 func (s *server) interrupt() {
 	if r := s.turnOf(s.id.Session); r != nil {
 		r.cancel(llm.ErrInterrupted)
 	}
 }
 
-// turnOf is the newest turn of a session that runs here; nil without one.
+// turnOf returns the newest turn of a session that runs in this process; nil if there is none.
 func (s *server) turnOf(session string) (newest *running) {
 	for _, r := range s.running {
 		if r.job.Session == session && (newest == nil || r.job.ID > newest.job.ID) {

@@ -12,16 +12,16 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// yieldAfter is the shortest wait for which a turn gives its place in the lane back.
+// yieldAfter is the minimum wait for which a turn releases its place in the lane.
 const yieldAfter = 10 * time.Second
 
-// desk is what a turn sees of the server. Its methods run on the goroutine of the turn.
+// desk is a turn's access to the server. Its methods run on the goroutine of the turn.
 type desk struct {
 	*server
 	run *running
 }
 
-// on has the goroutine of Serve do something.
+// on runs do on the goroutine of Serve.
 func (d *desk) on(ctx context.Context, do func(context.Context)) error {
 	a := ask{do: do, done: make(chan struct{})}
 	select {
@@ -33,10 +33,10 @@ func (d *desk) on(ctx context.Context, do func(context.Context)) error {
 	}
 }
 
-// own reports that the turn is one of the member's own session, which has the mailbox.
+// own reports whether the turn belongs to the member's own session, which has the mailbox.
 func (d *desk) own() bool { return d.run.job.Session == d.id.Session }
 
-// Look is llm.Desk.
+// Look implements llm.Desk.
 func (d *desk) Look(ctx context.Context) (v llm.Verdict, err error) {
 	if !d.own() {
 		return llm.GoOn, nil
@@ -45,7 +45,7 @@ func (d *desk) Look(ctx context.Context) (v llm.Verdict, err error) {
 	return v, err
 }
 
-// Take is llm.Desk.
+// Take implements llm.Desk.
 func (d *desk) Take(ctx context.Context, token llm.Token) (v llm.Verdict, err error) {
 	if !d.own() {
 		return llm.GoOn, nil
@@ -57,7 +57,7 @@ func (d *desk) Take(ctx context.Context, token llm.Token) (v llm.Verdict, err er
 	return v, taken
 }
 
-// Late is llm.Desk.
+// Late implements llm.Desk.
 func (d *desk) Late(ctx context.Context) error {
 	if !d.own() {
 		return nil
@@ -69,11 +69,11 @@ func (d *desk) Late(ctx context.Context) error {
 	return taken
 }
 
-// Allowed is llm.Desk.
+// Allowed implements llm.Desk.
 func (d *desk) Allowed(ctx context.Context) error {
 	shown, counted := "", false
 	defer func() {
-		if counted { // also where the turn has been ended meanwhile
+		if counted { // even if the turn has been ended meanwhile
 			_ = d.on(context.WithoutCancel(ctx), func(context.Context) { d.waiting-- })
 		}
 	}()
@@ -85,7 +85,7 @@ func (d *desk) Allowed(ctx context.Context) error {
 					counted = true
 					d.waiting++ // the loop does not show it as working meanwhile
 				}
-				if d.stopped == nil && why != shown { // a limit that it met itself is shown already
+				if d.stopped == nil && why != shown { // a limit that this member reached is shown already
 					d.showAs(c, team.Limited, 0, why)
 					d.out.line("waits: %s", why)
 				}
@@ -106,7 +106,7 @@ func (d *desk) Allowed(ctx context.Context) error {
 	}
 }
 
-// Limited is llm.Desk.
+// Limited implements llm.Desk.
 func (d *desk) Limited(ctx context.Context, limit *team.LimitReached) error {
 	if err := d.on(ctx, func(c context.Context) { d.limited(c, limit) }); err != nil {
 		return err
@@ -117,7 +117,7 @@ func (d *desk) Limited(ctx context.Context, limit *team.LimitReached) error {
 	return d.Allowed(ctx)
 }
 
-// Wait is llm.Desk.
+// Wait implements llm.Desk.
 func (d *desk) Wait(ctx context.Context, long time.Duration, what team.WaitFor, why string) error {
 	if what == "" {
 		return d.wait(ctx, nil, long, why)
@@ -129,12 +129,12 @@ func (d *desk) Wait(ctx context.Context, long time.Duration, what team.WaitFor, 
 	return errors.Join(err, d.over(ctx))
 }
 
-// over ends what is shown of a wait, also where the turn has been ended meanwhile.
+// over stops showing a wait, even if the turn has been ended meanwhile.
 func (d *desk) over(ctx context.Context) error {
 	return d.on(context.WithoutCancel(ctx), func(c context.Context) { d.showWaiting(c, team.Working, "", "") })
 }
 
-// Pause is llm.Desk.
+// Pause implements llm.Desk.
 func (d *desk) Pause(ctx context.Context, what team.WaitFor, why string) (resume func(context.Context) error, err error) {
 	if err := d.on(ctx, func(c context.Context) { d.showWaiting(c, team.Waiting, what, why) }); err != nil {
 		return nil, err
@@ -149,8 +149,8 @@ func (d *desk) Pause(ctx context.Context, what team.WaitFor, why string) (resume
 	}, nil
 }
 
-// wait waits for a change or the end of a time; 0 is for ever. A long one gives the place
-// in the lane back.
+// wait waits for a change or the end of a time; 0 means no limit. A long wait releases the place
+// in the lane.
 func (d *desk) wait(ctx context.Context, changed <-chan struct{}, long time.Duration, why string) (err error) {
 	ref := d.run.job.Ref()
 	if long == 0 || long > yieldAfter {
@@ -178,7 +178,7 @@ func (d *desk) wait(ctx context.Context, changed <-chan struct{}, long time.Dura
 	return nil
 }
 
-// resume takes a place in the lane again, as soon as there is one.
+// resume takes a place in the lane again, as soon as one is free.
 func (d *desk) resume(ctx context.Context, ref ledger.TurnRef) error {
 	for {
 		changed, ok := d.changed(), false
@@ -197,7 +197,7 @@ func (d *desk) resume(ctx context.Context, ref ledger.TurnRef) error {
 	}
 }
 
-// changed is closed when the ledger or the mailbox changes next.
+// changed returns a channel that is closed at the next change of the ledger or the mailbox.
 func (s *server) changed() <-chan struct{} {
 	s.wake.Lock()
 	defer s.wake.Unlock()
@@ -207,7 +207,7 @@ func (s *server) changed() <-chan struct{} {
 	return s.woken
 }
 
-// wakeTurns lets turns that wait look again.
+// wakeTurns makes waiting turns check again.
 func (s *server) wakeTurns() {
 	s.wake.Lock()
 	defer s.wake.Unlock()
@@ -217,21 +217,21 @@ func (s *server) wakeTurns() {
 	}
 }
 
-// Write is llm.Desk.
+// Write implements llm.Desk.
 func (d *desk) Write(ctx context.Context, doing string, fn func(context.Context) error) error {
 	return d.write(ctx, doing, fn)
 }
 
-// Line is llm.Desk.
+// Line implements llm.Desk.
 func (d *desk) Line(format string, args ...any) { d.out.line(format, args...) }
 
-// Say is llm.Desk. What a model says drives no terminal: control characters are dropped
-// one by one, since a sequence may come in pieces.
+// Say implements llm.Desk. A model's text must not control the terminal: control characters are
+// dropped one by one, since a sequence may arrive in pieces.
 func (d *desk) Say(text string) {
 	_, _ = d.out.Write([]byte(plain.Clean(strings.ReplaceAll(text, "\r", ""))))
 }
 
-// showWaiting shows what the member waits for, or that it works again.
+// showWaiting shows what the member waits for, or that it is working again.
 func (s *server) showWaiting(ctx context.Context, a team.Activity, what team.WaitFor, why string) {
 	if a == team.Waiting {
 		s.waiting++

@@ -12,18 +12,18 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// busyNotice is what who steers too late is told.
+// busyNotice notifies the sender of a steering message that came too late.
 const busyNotice = "Session is busy. Your message was queued with mode `steer-backlog` and will be applied as steering context shortly."
 
-// answerEvidence is that of an answer which begins no turn.
+// answerEvidence is the evidence for an answer that begins no turn.
 const answerEvidence = "the call that asked has its answer from the ledger"
 
-// maxToken is how much of a task a resume token keeps, in characters.
+// maxToken is the maximum length of a task in a resume token, in characters.
 const maxToken = 200
 
-// takeMail takes in what is unread where no turn of the member's session is under way;
-// while one is, a shutdown request ends it and the rest waits for a boundary. stop means
-// that a shutdown was approved.
+// takeMail takes in unread mail while no turn of the member's session is running; during a turn, a
+// shutdown request ends the turn and the rest waits for a boundary. stop means that a shutdown was
+// approved.
 func (s *server) takeMail(ctx context.Context) (stop bool, err error) {
 	s.settleOwed(ctx)
 	letters, ok := s.letters(ctx)
@@ -58,8 +58,8 @@ func (s *server) takeMail(ctx context.Context) (stop bool, err error) {
 	return stop, err
 }
 
-// untaken are the letters that are to be taken in. The answer to a permission request is
-// not: the call that has asked has waited for it.
+// untaken returns the letters to be taken in. The answer to a permission request is not: the
+// requesting call has waited for it.
 func (s *server) untaken(ctx context.Context, letters []letter) []letter {
 	for _, l := range letters {
 		if l.known && !l.done && !s.handled[l.entry.Key()] && l.msg.Kind == team.KindPermissionResponse {
@@ -70,8 +70,8 @@ func (s *server) untaken(ctx context.Context, letters []letter) []letter {
 	return slices.DeleteFunc(letters, func(l letter) bool { return l.done || s.handled[l.entry.Key()] })
 }
 
-// takeLetters takes letters into the session in one commit with their receipts: for the
-// turn under way, or, with none, for a new one.
+// takeLetters takes letters into the session in one commit with their receipts: for the running
+// turn, or for a new one.
 func (s *server) takeLetters(ctx context.Context, letters []letter, turn *ledger.TurnRef) error {
 	if len(letters) == 0 {
 		return nil
@@ -97,7 +97,7 @@ func (s *server) takeIn(ctx context.Context, in ledger.TakeIn, letters []letter)
 	return nil
 }
 
-// taken notes that letters are in the transcript.
+// taken records that letters are in the transcript.
 func (s *server) taken(letters []letter) {
 	for _, l := range letters {
 		s.handled[l.entry.Key()] = true
@@ -112,13 +112,13 @@ func cutKind(l letter) string {
 	return "unverified message"
 }
 
-// provenance says of an entry who it is from.
+// provenance is the origin of an entry.
 type provenance struct {
 	From    string `json:"from"`
 	Message string `json:"message,omitempty"`
 }
 
-// inputs are letters as what a session is told, each with its receipt.
+// inputs converts letters for the session, each with its receipt.
 func (s *server) inputs(letters []letter) []ledger.Input {
 	list := make([]ledger.Input, len(letters))
 	for i, l := range letters {
@@ -138,12 +138,12 @@ func (s *server) inputs(letters []letter) []ledger.Input {
 func encode(v any) json.RawMessage {
 	b, err := json.Marshal(v)
 	if err != nil {
-		panic(fmt.Sprintf("encode %T: %v", v, err)) // strings only
+		panic(fmt.Sprintf("encode %T: %v", v, err)) // strings only: cannot fail
 	}
 	return b
 }
 
-// render is mail as a conversation gets it.
+// render formats mail for a conversation.
 func render(letters []letter) string {
 	entries := make([]inbox.Entry, len(letters))
 	known := map[string]letter{}
@@ -165,7 +165,7 @@ func render(letters []letter) string {
 	}})
 }
 
-// steers reports whether a letter ends the turn under way at its next boundary.
+// steers reports whether a letter ends the running turn at its next boundary.
 func (s *server) steers(ctx context.Context, l letter) bool {
 	if !l.known || l.msg.Kind != team.KindMessage && l.msg.Kind != team.KindTaskRequest {
 		return false
@@ -173,7 +173,7 @@ func (s *server) steers(ctx context.Context, l letter) bool {
 	return s.mayCommand(ctx, l.msg.From)
 }
 
-// look says what the unread mail means for the turn under way.
+// look returns the effect of unread mail on the running turn.
 func (s *server) look(ctx context.Context) llm.Verdict {
 	letters, ok := s.letters(ctx)
 	if !ok {
@@ -187,8 +187,8 @@ func (s *server) look(ctx context.Context) llm.Verdict {
 	return llm.GoOn
 }
 
-// takeAt takes in what is unread at a boundary of the turn: messages that steer end it
-// and are its successor, everything else becomes a part of it.
+// takeAt takes in unread mail at a boundary of the turn: steering messages end it and begin the
+// next one, other mail becomes part of it.
 func (s *server) takeAt(ctx context.Context, r *running, token llm.Token) (llm.Verdict, error) {
 	all, ok := s.letters(ctx)
 	if !ok {
@@ -197,7 +197,7 @@ func (s *server) takeAt(ctx context.Context, r *running, token llm.Token) (llm.V
 	var steer, rest []letter
 	for _, l := range s.untaken(ctx, all) {
 		switch {
-		case l.known && l.msg.Kind == team.KindShutdownRequest: // the loop's
+		case l.known && l.msg.Kind == team.KindShutdownRequest: // left to the loop
 		case s.steers(ctx, l):
 			steer = append(steer, l)
 		default:
@@ -234,18 +234,18 @@ func (s *server) takeAt(ctx context.Context, r *running, token llm.Token) (llm.V
 	return llm.Steered, nil
 }
 
-// byArrival puts letters into the order in which they were posted.
+// byArrival sorts letters in the order of posting.
 func byArrival(letters []letter) {
 	slices.SortStableFunc(letters, func(a, b letter) int { return int(a.msg.Seq - b.msg.Seq) })
 }
 
-// resumeText is the line by which a turn is taken up again.
+// resumeText returns the line by which a turn is resumed.
 func resumeText(j ledger.TurnJob, token llm.Token) string {
 	return fmt.Sprintf("resume: %s (turn %d, after %d tool rounds)", cut(oneLine(token.Task), maxToken), j.ID, token.Rounds)
 }
 
-// takeLate takes what steers into the backlog of a session whose turn has given its last
-// answer, and tells who has sent it. The rest begins the next turn.
+// takeLate adds steering messages to the backlog of a session whose turn has given its last
+// answer, and notifies the senders. Other mail begins the next turn.
 func (s *server) takeLate(ctx context.Context) error {
 	all, ok := s.letters(ctx)
 	if !ok {

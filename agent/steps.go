@@ -4,7 +4,7 @@ import "context"
 
 type stepsKey struct{}
 
-// WithSteps has each called before and after each commit, so that a test can end the
+// WithSteps makes the agent call each before and after each commit, so that a test can end the
 // process there.
 func WithSteps(ctx context.Context, each func(step string)) context.Context {
 	return context.WithValue(ctx, stepsKey{}, each)

@@ -11,29 +11,29 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Conversation is an agent of another maker that takes one prompt at a time.
+// Conversation is a foreign agent that takes one prompt at a time.
 type Conversation interface {
-	// Prompt gives a text and returns when the turn is over, with the reason. begun
-	// is called once, at the first sign that the agent has the text.
+	// Prompt sends a text and returns the stop reason when the turn is over. It calls begun once,
+	// at the first sign that the agent has the text.
 	Prompt(ctx context.Context, text string, begun func()) (reason string, err error)
-	// Cancel ends the turn under way.
+	// Cancel cancels the current turn.
 	Cancel(ctx context.Context) error
-	// Done is closed when the agent has ended.
+	// Done is closed when the agent has exited.
 	Done() <-chan struct{}
 }
 
-// Moder is a Conversation whose agent can be put into a permission mode, also while it
-// works; has is false where it has none of that kind.
+// Moder is a Conversation whose agent can be put into a permission mode, also while it works; has
+// is false if it has no such mode.
 type Moder interface {
 	SetMode(ctx context.Context, mode team.Mode) (has bool, err error)
 }
 
-// TalkIn is a Talk's.
+// TalkIn is the input of Talk.
 type TalkIn struct {
 	Prompt    string          // first text, may be empty
-	Briefing  string          // stands before the first prompt, whatever that is
-	Interrupt <-chan struct{} // ends the turn under way; what is in it before a turn begins ends none
-	Quota     Quota           // nil: nothing is counted, and no limit holds
+	Briefing  string          // precedes the first prompt, whatever that is
+	Interrupt <-chan struct{} // interrupts the current turn; values from before a turn are dropped
+	Quota     Quota           // nil: usage is not counted, and no limit applies
 }
 
 const (
@@ -41,21 +41,19 @@ const (
 	beganEvidence  = "the agent began a turn with it"
 	cancelLimit    = 10 * time.Second
 
-	// givenAgain stands before what a conversation has refused without a sign that it has
-	// it: some agents keep the text of such a prompt, others do not, and the protocol does
-	// not say which.
+	// givenAgain precedes a text that a conversation has refused without a sign that it has the
+	// text: some agents keep such a prompt, others do not, and the protocol does not say.
 	givenAgain = "Some of what follows was given to you when a usage limit was reached. If you have it already, it is the same once more.\n\n"
 )
 
-// Talk gives a conversation its mail, one turn at a time: all that is unread, the
-// most urgent first. A message is marked injected before it is given and accepted
-// when the turn has begun, so none is given twice in a conversation; what a turn
-// that never began was given is unread again. A turn that a usage limit has ended leaves
-// the member limited; what the agent has refused then, without a sign that it has it, is
-// given when the limit is over, and said to be given again. A shutdown request of the lead
-// or an operator ends the turn under way and is the next prompt; Talk returns nil once the
-// agent has approved it and its turn is over, or at once if it has had no prompt or can
-// have none. It returns an error when the agent ends, and when ctx does.
+// Talk delivers mail to a conversation, one turn at a time: all unread mail, most urgent first. A
+// message is marked injected before it is sent and accepted when the turn has begun, so no message
+// is given to a conversation twice; mail for a turn that never began becomes unread again. A turn
+// ended by a usage limit leaves the member limited; mail that the agent refused then, without a
+// sign that it has it, is sent again after the limit, marked as such. A shutdown request of the
+// lead or an operator ends the current turn and is the next prompt; Talk returns nil once the
+// agent has approved it and its turn is over, or at once if the agent has had no prompt or can
+// have none. It returns an error when the agent exits, and when ctx ends.
 func Talk(ctx context.Context, id Identity, env Env, conv Conversation, in TalkIn) error {
 	w := newWorker(id, env)
 	changes, stop, err := env.Ledger.Changes(ctx)
@@ -82,15 +80,15 @@ type talk struct {
 	limits
 	conv      Conversation
 	interrupt <-chan struct{}
-	mode      team.Mode // that the conversation was last put into; "" is its own
+	mode      team.Mode // mode that was last set; "" is its own
 
-	counted  team.Usage // written down
-	briefing string     // for the first prompt that it takes
+	counted  team.Usage // recorded
+	briefing string     // for the first prompt that it accepts
 	prompted bool       // a turn has begun
 }
 
-// follow puts the conversation into the mode that the member is in: an approved plan or a
-// person may have changed it.
+// follow puts the conversation into the member's current mode: an approved plan or a person may
+// have changed it.
 func (t *talk) follow(ctx context.Context) {
 	c, ok := t.conv.(Moder)
 	if !ok {
@@ -98,7 +96,7 @@ func (t *talk) follow(ctx context.Context) {
 	}
 	m, err := t.env.Ledger.MemberBySession(ctx, t.id.Session)
 	if err != nil {
-		return // the next look has it
+		return // the next call sets it
 	}
 	if m.Spec.Mode == t.mode || t.mode == "" && m.Spec.Mode == team.ModeDefault {
 		return
@@ -120,8 +118,8 @@ func (t *talk) follow(ctx context.Context) {
 }
 
 func (t *talk) loop(ctx context.Context, prompt string) error {
-	first := prompt // what it was started with, until a turn has it
-	twice := false  // that was given, and refused
+	first := prompt // the initial prompt, until a turn has it
+	twice := false  // it was sent, and refused
 	for {
 		t.again = 0
 		prompt, given, stop := t.mail(ctx)
@@ -165,7 +163,7 @@ func (t *talk) loop(ctx context.Context, prompt string) error {
 	}
 }
 
-// wait is the worker's, and ends with the agent.
+// wait is the worker's wait, and also ends when the agent exits.
 func (t *talk) wait(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -187,8 +185,7 @@ func (t *talk) wait(ctx context.Context) error {
 	return err
 }
 
-// mail is the next prompt, of all that is unread; stop means that a shutdown was
-// approved.
+// mail returns the next prompt, with all unread mail; stop means that a shutdown was approved.
 func (t *talk) mail(ctx context.Context) (prompt string, given []letter, stop bool) {
 	t.settleOwed(ctx)
 	letters, ok := t.letters(ctx)
@@ -218,20 +215,19 @@ func (t *talk) mail(ctx context.Context) (prompt string, given []letter, stop bo
 	return prompt, given, false
 }
 
-// unfinished are the protocol's reasons for the end of a turn that the agent has not
-// brought to its end, in words. A cancelled one was ended by somebody.
+// unfinished maps the protocol's reasons for a turn that the agent did not finish to text. A
+// cancelled turn was ended on request.
 var unfinished = map[string]string{
 	"refusal":           "the agent refused to go on (refusal)",
 	"max_tokens":        "the answer was cut off at the model's limit (max_tokens)",
 	"max_turn_requests": "the turn took more requests than the agent allows (max_turn_requests)",
 }
 
-// maxFailure bounds the words of an error that ended a turn, in characters.
+// maxFailure is the maximum length of an error that ended a turn, in characters.
 const maxFailure = 500
 
-// turn is one prompt, from its handing over to the end of the agent's turn. One that the
-// agent has refused at a usage limit, without a sign that it has begun, is to be given
-// again.
+// turn runs one prompt, until the end of the agent's turn. refused means that the agent has
+// refused it at a usage limit, without a sign that it has begun, so that it is to be sent again.
 func (t *talk) turn(ctx context.Context, prompt string, given []letter) (refused bool, err error) {
 	t.notified, t.broken, t.failed = false, false, ""
 	select {
@@ -244,7 +240,7 @@ func (t *talk) turn(ctx context.Context, prompt string, given []letter) (refused
 		t.gave[l.entry.Key()] = true
 		t.injected(ctx, l)
 	}
-	sign := make(chan struct{}) // closed once: Prompt promises it
+	sign := make(chan struct{}) // closed once, as Prompt guarantees
 	begun := sign
 	type end struct {
 		reason string
@@ -271,7 +267,7 @@ func (t *talk) turn(ctx context.Context, prompt string, given []letter) (refused
 		select {
 		case <-sign:
 		default:
-			early = true // it may come before the prompt does, and end nothing
+			early = true // it may arrive before the prompt does, and have no effect
 		}
 		t.cancel(ctx, why)
 	}
@@ -301,7 +297,7 @@ func (t *talk) turn(ctx context.Context, prompt string, given []letter) (refused
 					return begun != nil, nil
 				}
 				t.failed = cut(oneLine(e.err.Error()), maxFailure)
-				// A message that the agent does not take must not be given for ever.
+				// A message that the agent does not accept must not be sent for ever.
 				for _, l := range given {
 					t.handled[l.entry.Key()] = true
 				}
@@ -337,8 +333,8 @@ func (t *talk) turn(ctx context.Context, prompt string, given []letter) (refused
 	}
 }
 
-// asked reports that somebody who may has asked for a shutdown, in mail that is not given
-// in this turn.
+// asked reports whether an authorised sender has requested a shutdown, in mail that this turn does
+// not contain.
 func (t *talk) asked(ctx context.Context, given []letter) bool {
 	letters, _ := t.letters(ctx)
 	return slices.ContainsFunc(letters, func(l letter) bool {
@@ -356,8 +352,8 @@ func (t *talk) cancel(ctx context.Context, why string) {
 	}
 }
 
-// injected notes that a message is being given. Nothing hangs on it: what was taken
-// has a receipt.
+// injected records that a message is being sent. A failure is harmless: accepted messages have a
+// receipt.
 func (t *talk) injected(ctx context.Context, l letter) {
 	if !l.known {
 		return

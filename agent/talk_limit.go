@@ -8,44 +8,44 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Counter is a Conversation that knows what it has used since it began.
+// Counter is a Conversation that knows its usage since it began.
 type Counter interface {
 	Usage() team.Usage
 }
 
-// Quota is what the team says of usage and its limits.
+// Quota is access to the team's budgets, usage and limits.
 type Quota interface {
-	// Blocked says why a session of the member gets no prompt now; nil: it gets one.
+	// Blocked returns why a session of the member gets no prompt now; nil: it does.
 	Blocked(ctx context.Context, session string) (why, err error)
-	// Reached notes a limit that the agent has run into.
+	// Reached records a limit that the agent has reached.
 	Reached(ctx context.Context, at time.Time, limit *team.LimitReached) error
-	// Used tells what the conversation has used, and whether that is written down. It is
-	// called until it is.
+	// Used reports the usage of the conversation, and returns whether it is recorded. It is called
+	// until it is.
 	Used(ctx context.Context, u team.Usage) (noted bool)
 }
 
-// overLimit is where a conversation stands that a usage limit has stopped.
+// overLimit is the state of a conversation stopped by a usage limit.
 type overLimit struct {
 	until  time.Time
-	untold *team.LimitReached // the team has not been told yet
-	at     time.Time          // when it was met
+	untold *team.LimitReached // not reported to the team yet
+	at     time.Time          // when it was reached
 }
 
 // limits is a worker whose model has budgets and limits.
 type limits struct {
 	*worker
 	quota   Quota
-	stopped *overLimit        // a limit has; nil: none
-	heldFor map[string]string // by message, why it is held
-	gave    map[string]bool   // keys of mail that was given, and may have been refused
+	stopped *overLimit        // a limit has stopped it; nil: none
+	heldFor map[string]string // reason by held message
+	gave    map[string]bool   // keys of mail that was sent, and may have been refused
 }
 
 func newLimits(w *worker, q Quota) limits {
 	return limits{worker: w, quota: q, heldFor: map[string]string{}, gave: map[string]bool{}}
 }
 
-// limited takes the limit that has ended a turn. The member is limited until its time is
-// over or the team goes on, not idle.
+// limited handles the limit that has ended a turn. The member is limited, not idle, until the
+// limit ends or the team continues.
 func (t *limits) limited(ctx context.Context, limit *team.LimitReached) {
 	t.stopped = &overLimit{until: limit.Until, untold: limit, at: t.env.Now()}
 	activity, to, why := team.Limited, int64(0), "limited: "+limit.Words
@@ -56,7 +56,7 @@ func (t *limits) limited(ctx context.Context, limit *team.LimitReached) {
 	t.tellLimit(ctx)
 }
 
-// showAs writes what the member does, with what belongs to a limit.
+// showAs writes the member's activity, with the data of a limit.
 func (t *limits) showAs(ctx context.Context, a team.Activity, to int64, why string) {
 	c, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishLimit)
 	defer cancel()
@@ -72,7 +72,7 @@ func (t *limits) showAs(ctx context.Context, a team.Activity, to int64, why stri
 	t.activity = a
 }
 
-// tellLimit tells the team, until that is done.
+// tellLimit reports a limit to the team, until that succeeds.
 func (t *limits) tellLimit(ctx context.Context) {
 	s := t.stopped
 	if s == nil || s.untold == nil || t.quota == nil {
@@ -88,9 +88,8 @@ func (t *limits) tellLimit(ctx context.Context) {
 	s.untold = nil
 }
 
-// blocked reports whether no prompt may be given now; what waits is marked with the
-// reason. Where nothing is in the way any more, what had stopped the conversation is over:
-// it works then if there is a prompt.
+// blocked reports whether no prompt may be sent now; waiting mail is marked with the reason.
+// Otherwise the conversation is no longer stopped: it is working if there is a prompt.
 func (t *limits) blocked(ctx context.Context, prompt bool, waits []letter) bool {
 	why := t.inTheWay(ctx, t.id.Session)
 	if why == "" {
@@ -105,14 +104,14 @@ func (t *limits) blocked(ctx context.Context, prompt bool, waits []letter) bool 
 	return true
 }
 
-// inTheWay returns why a session gets no prompt now; "": it gets one.
+// inTheWay returns why a session gets no prompt now; "": it does.
 func (t *limits) inTheWay(ctx context.Context, session string) string {
 	if t.quota == nil {
 		return ""
 	}
 	t.tellLimit(ctx)
 	if t.stopped != nil && t.stopped.untold != nil {
-		return t.stopped.untold.Error() // its own limit counts before the team knows of it
+		return t.stopped.untold.Error() // its own limit counts before the team knows it
 	}
 	why, err := t.quota.Blocked(ctx, session)
 	switch {
@@ -126,8 +125,8 @@ func (t *limits) inTheWay(ctx context.Context, session string) string {
 	return ""
 }
 
-// hold says of a message why it waits. One that its poster has not noted as mailed yet is
-// looked at again when that is done.
+// hold records why a message waits. A message that its poster has not marked as mailed yet is
+// handled again after that.
 func (t *limits) hold(ctx context.Context, l letter, why string) {
 	moved, err := t.env.Ledger.Mark(ctx, ledger.DeliveryMark{
 		MessageID: l.msg.ID, Recipient: t.id.Name, State: team.Held, Reason: why,
@@ -138,7 +137,7 @@ func (t *limits) hold(ctx context.Context, l letter, why string) {
 	}
 }
 
-// goOn is the end of what had stopped the conversation.
+// goOn ends the stop of the conversation.
 func (t *limits) goOn(ctx context.Context, prompt bool) {
 	clear(t.heldFor)
 	if t.stopped == nil {
@@ -154,8 +153,8 @@ func (t *limits) goOn(ctx context.Context, prompt bool) {
 	}
 }
 
-// rest is what a conversation without a prompt shows: one that a limit has stopped is
-// limited for as long as it says, and is idle then.
+// rest sets the activity of a conversation without a prompt: limited until the end of a limit,
+// then idle.
 func (t *limits) rest(ctx context.Context) {
 	if s := t.stopped; s != nil {
 		left := s.until.Sub(t.env.Now())
@@ -175,7 +174,7 @@ func (t *limits) rest(ctx context.Context) {
 	t.idle(ctx)
 }
 
-// count tells what was used, until it is written down.
+// count reports the usage, until it is recorded.
 func (t *talk) count(ctx context.Context) {
 	c, ok := t.conv.(Counter)
 	if !ok || t.quota == nil {

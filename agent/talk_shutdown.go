@@ -8,14 +8,14 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// goOnAfter follows a shutdown request in a prompt: the request has ended the turn that
-// was under way.
+// goOnAfter follows a shutdown request in a prompt: the request has ended the turn that was
+// running.
 const goOnAfter = "\n\nIf you approve, leave your work so that another can take it over, and end your turn. " +
 	"If you reject, go on with what you were doing."
 
-// shutdowns are the shutdown requests among letters that the model is to answer. One from
-// a sender who may not ask is rejected here; stop means that one was approved here, for a
-// model that cannot be asked.
+// shutdowns returns the shutdown requests among letters that the model must answer. It rejects
+// those from unauthorised senders; stop means that one was approved here, for a model that cannot
+// be asked.
 func (t *talk) shutdowns(ctx context.Context, letters []letter) (ask []letter, stop bool) {
 	for _, l := range letters {
 		if l.done || !l.known || l.msg.Kind != team.KindShutdownRequest {
@@ -32,8 +32,8 @@ func (t *talk) shutdowns(ctx context.Context, letters []letter) (ask []letter, s
 	return ask, stop
 }
 
-// askable reports whether the model can be asked. One that has never had a prompt has
-// nothing to finish, and one that a limit has stopped gets none.
+// askable reports whether the model can be asked. One that has had no prompt has nothing to
+// finish, and one stopped by a limit gets no prompt.
 func (t *talk) askable(ctx context.Context) bool {
 	if !t.prompted || t.stopped != nil {
 		return false
@@ -45,8 +45,8 @@ func (t *talk) askable(ctx context.Context) bool {
 	return why == nil && err == nil
 }
 
-// approved reports whether the member has approved one of the shutdown requests in a turn,
-// with its tool. Without an answer it goes on until the supervisor's deadline.
+// approved reports whether the member has approved one of the shutdown requests of a turn, with
+// its tool. Without an answer it continues until the supervisor's deadline.
 func (t *talk) approved(ctx context.Context, given []letter) bool {
 	c, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishLimit)
 	defer cancel()

@@ -15,19 +15,19 @@ import (
 
 const (
 	maxSummary = 200  // characters
-	maxFiles   = 1000 // names kept in a result; the commit has them all
+	maxFiles   = 1000 // names kept in a result; the commit has all
 )
 
-// outcome is what became of a task.
+// outcome is the result of a task.
 type outcome struct {
 	task   ledger.Task
-	status team.TaskStatus // completed, failed, or pending: given back
+	status team.TaskStatus // completed, failed, or pending: released
 	res    ledger.Result
 	why    string // of a failure, one line
-	lost   bool   // taken away: nothing is to be written any more
-	ended  bool   // lost because somebody ended the task
-	waits  string // what for, of a task that is done but not completed
-	passed string // the command that it was verified by
+	lost   bool   // taken away: nothing may be written any more
+	ended  bool   // lost because the task was ended
+	waits  string // what a finished task waits for before it is completed
+	passed string // command by which it was verified
 }
 
 func failed(t ledger.Task, res ledger.Result, why string) outcome {
@@ -43,14 +43,14 @@ func givenBack(t ledger.Task, why string) outcome {
 	return outcome{task: t, status: team.TaskPending, why: why}
 }
 
-// orders is what a worker reads from a task's metadata; other keys are others'.
+// orders is what a worker reads from a task's metadata; other keys belong to others.
 type orders struct {
 	Run     string        // bash
 	Limit   time.Duration // of run and of verify, each; 0 for none
 	Summary string
 }
 
-// errNoRun says that a task has no command: no worker's fault, and no worker's task.
+// errNoRun means that a task has no command: it is neither a worker's fault nor a worker's task.
 var errNoRun = errors.New("task has no metadata.run")
 
 func readOrders(t ledger.Task) (orders, error) {
@@ -92,8 +92,8 @@ func (w *worker) ref(t ledger.Task) ledger.TaskRef {
 	return ledger.TaskRef{ID: t.ID, Owner: w.id.Session, Attempt: t.Attempt}
 }
 
-// work does one claimed task from its start to its end. Its error means that the
-// worker cannot go on; the task has been given back then.
+// work carries out one claimed task. An error means that the worker cannot continue; the task has
+// been released then.
 func (w *worker) work(ctx context.Context, t ledger.Task) error {
 	w.notified, w.broken = false, false
 	w.setActivity(ctx, team.Working)
@@ -124,7 +124,7 @@ func attemptNote(t ledger.Task) string {
 	return ""
 }
 
-// perform does what the task says. The error is a broken worktree.
+// perform carries out the task's orders. An error means a broken worktree.
 func (w *worker) perform(ctx context.Context, t ledger.Task) (outcome, error) {
 	o, err := readOrders(t)
 	if err != nil {
@@ -174,7 +174,7 @@ func (w *worker) perform(ctx context.Context, t ledger.Task) (outcome, error) {
 	return outcome{task: t, status: team.TaskCompleted, res: res, passed: t.Verify}, nil
 }
 
-// interrupted is the outcome of a command that did not end by itself or its timeout.
+// interrupted returns the outcome of a command that ended neither by itself nor by its timeout.
 func (w *worker) interrupted(t ledger.Task, r ran) *outcome {
 	var o outcome
 	switch r.how {
@@ -201,8 +201,7 @@ func summary(o orders, output string) string {
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// finish writes the outcome into the ledger, tells the lead, and closes the
-// task on the screen.
+// finish writes the outcome to the ledger, notifies the lead, and closes the task on the screen.
 func (w *worker) finish(ctx context.Context, o outcome, took time.Duration) error {
 	t := o.task
 	spent := took.Round(time.Millisecond)
@@ -248,8 +247,8 @@ func (w *worker) finish(ctx context.Context, o outcome, took time.Duration) erro
 	return nil
 }
 
-// resolve completes or fails a task. A result that the ledger refuses is
-// replaced by a short one that says so: else the task would be done for ever.
+// resolve completes or fails a task. A result that the ledger refuses is replaced by a short one
+// that says so: otherwise the task would be repeated for ever.
 func (w *worker) resolve(ctx context.Context, o *outcome) error {
 	ref := w.ref(o.task)
 	if o.status == team.TaskCompleted {
@@ -274,9 +273,9 @@ func (w *worker) resolve(ctx context.Context, o *outcome) error {
 	})
 }
 
-// waitsFor is what the task waits for now that it is done, or "". When the ledger
-// cannot say, the task is not announced as completed: that is the reviewer's word. One
-// whose command was changed meanwhile is verified by the supervisor.
+// waitsFor returns what a finished task waits for, or "". If the ledger cannot be read, the task
+// is not announced as completed: a reviewer may have to decide that. A task whose command was
+// changed meanwhile is verified by the supervisor.
 func (w *worker) waitsFor(ctx context.Context, ref ledger.TaskRef) string {
 	c, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishLimit)
 	defer cancel()
@@ -294,7 +293,7 @@ func (w *worker) waitsFor(ctx context.Context, ref ledger.TaskRef) string {
 	return ""
 }
 
-// release gives a task back.
+// release releases a task.
 func (w *worker) release(ctx context.Context, t ledger.Task, why string) {
 	err := w.write(ctx, "release task "+t.ID, func(c context.Context) error {
 		return w.env.Ledger.Release(c, w.ref(t))
@@ -305,7 +304,7 @@ func (w *worker) release(ctx context.Context, t ledger.Task, why string) {
 	case lost(err):
 		w.out.line("── task %s is not ours any more: %v", t.ID, err)
 	default:
-		// The supervisor releases what a dead owner holds.
+		// The supervisor releases the tasks of a dead owner.
 		w.out.line("── task %s could not be given back: %v", t.ID, err)
 	}
 }

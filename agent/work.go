@@ -8,17 +8,16 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Work is what claiming and completing a task means for the worktree of an agent that
-// does both by tools. It may be used by several goroutines.
+// Work prepares and commits the worktree of an agent that claims and completes tasks by tools. It
+// is safe for concurrent use.
 type Work struct{ w *worker }
 
-// NewWork returns the work of an agent.
+// NewWork returns the Work of an agent.
 func NewWork(id Identity, env Env) *Work { return &Work{newWorker(id, env)} }
 
-// Claimed makes the worktree ready for a task that was just claimed: left-over work is
-// committed, the commits of its dependencies are merged. Its note says what was done. A
-// task that cannot begin here is released, or failed where no other worktree could do
-// better; the error says why.
+// Claimed prepares the worktree for a task that was just claimed: it commits left-over work and
+// merges the commits of the task's dependencies. note says what was done. A task that cannot start
+// here is released, or failed if no other worktree could do better; the error has the reason.
 func (k *Work) Claimed(ctx context.Context, id string) (note string, err error) {
 	w := k.w
 	t, err := w.env.Ledger.Task(ctx, id)
@@ -51,13 +50,13 @@ func (k *Work) Claimed(ctx context.Context, id string) (note string, err error) 
 	return "", nil
 }
 
-// Completing commits what the task has changed, and returns the commit that has its work
-// and the files in it.
+// Completing commits the changes of the task, and returns the commit with its work and the changed
+// files.
 func (k *Work) Completing(ctx context.Context, id string) (sha string, files []string, err error) {
 	w := k.w
 	t, err := w.env.Ledger.Task(ctx, id)
 	if err != nil || t.Owner != w.id.Session {
-		return "", nil, err // the ledger says what is wrong
+		return "", nil, err // the ledger reports the error
 	}
 	var res ledger.Result
 	if err := w.commit(ctx, t, true, "", &res); err != nil {

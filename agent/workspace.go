@@ -12,15 +12,14 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// checkpointLimit bounds what is done beside the work.
+// checkpointLimit bounds a checkpoint.
 const checkpointLimit = time.Minute
 
-// reasonMergeConflict is the reason of a Merge that a person has to look at.
+// reasonMergeConflict is the reason of a Merge that needs a person.
 const reasonMergeConflict = "merge_conflict"
 
-// prepare makes the worktree ready for a task and returns the commit it starts
-// from. A task that cannot start has an outcome; an error is a worktree that is
-// of no use for any task.
+// prepare prepares the worktree for a task and returns its starting commit. A task that cannot
+// start has an outcome; an error means that the worktree is unusable for any task.
 func (w *worker) prepare(ctx context.Context, t ledger.Task) (head string, early *outcome, err error) {
 	stopped := func() (string, *outcome, error) {
 		o := givenBack(t, "the worker was stopped")
@@ -30,8 +29,8 @@ func (w *worker) prepare(ctx context.Context, t ledger.Task) (head string, early
 	if ws == nil {
 		return "", nil, nil
 	}
-	// What an earlier task or life left: in a commit of its own it is neither lost
-	// nor taken for this task's work, and cannot be in the way of the merge.
+	// Work left by an earlier task or life: in a commit of its own it is neither lost nor
+	// attributed to this task, and cannot block the merge.
 	sha, _, changed, err := ws.Commit(ctx, "work left over before task "+t.ID+"\n\n"+w.trailers(t))
 	if err != nil {
 		if ctx.Err() != nil {
@@ -62,7 +61,7 @@ func (w *worker) prepare(ctx context.Context, t ledger.Task) (head string, early
 			return "", &o, nil
 		case team.IsCode(err, team.CodeUnavailable), team.IsCode(err, team.CodeTimeout):
 			return "", nil, fmt.Errorf("merge dependencies: %w", err)
-		default: // a commit that is gone, for example: no worker could do better
+		default: // for example a missing commit: no worker could do better
 			o := failed(t, ledger.Result{ExitCode: 1}, "merge dependencies: "+err.Error())
 			return "", &o, nil
 		}
@@ -77,8 +76,8 @@ func (w *worker) prepare(ctx context.Context, t ledger.Task) (head string, early
 	return head, nil, nil
 }
 
-// dependencies are the commits that hold the work of t's dependencies, oldest
-// task first. One without a commit of its own stands for its own dependencies.
+// dependencies returns the commits with the work of t's dependencies, oldest task first. A
+// dependency without a commit of its own is replaced by its own dependencies.
 func (w *worker) dependencies(ctx context.Context, t ledger.Task) ([]string, error) {
 	seen := map[string]bool{}
 	found := map[string]string{} // task id -> commit
@@ -104,7 +103,7 @@ func (w *worker) dependencies(ctx context.Context, t ledger.Task) ([]string, err
 		}
 		level = nil
 		for _, d := range tasks {
-			// A commit of another repository is none of this one: what it depends on may be.
+			// A commit of another repository cannot be merged here; its own dependencies may be.
 			if d.Result != nil && d.Result.Commit != "" && w.sameRepo(ctx, d.Owner) {
 				found[d.ID] = d.Result.Commit
 				continue
@@ -126,8 +125,8 @@ func (w *worker) dependencies(ctx context.Context, t ledger.Task) ([]string, err
 	return commits, nil
 }
 
-// sameRepo reports whether the member of a session works on the repository that
-// this worker works on. Who is not known is taken to: git tells.
+// sameRepo reports whether the member of a session works on the same repository as this worker. An
+// unknown member counts as one: git reports the difference.
 func (w *worker) sameRepo(ctx context.Context, session string) bool {
 	if session == "" || session == w.id.Session {
 		return true
@@ -142,7 +141,7 @@ func (w *worker) sameRepo(ctx context.Context, session string) bool {
 	return err != nil || me.Spec.Repo == other.Spec.Repo
 }
 
-// byNumber orders task ids as numbers, and others as text behind them.
+// byNumber sorts task ids as numbers, followed by others as text.
 func byNumber(a, b string) int {
 	x, errX := strconv.Atoi(a)
 	y, errY := strconv.Atoi(b)
@@ -152,9 +151,8 @@ func byNumber(a, b string) int {
 	return strings.Compare(a, b)
 }
 
-// commit commits what the command changed. A command that failed leaves its
-// changes in a commit too: else the next task of this worker would take them for
-// its own. A command that committed by itself is found by the head it left.
+// commit commits the changes of the command, also of a failed one: otherwise the next task of this
+// worker would include them. Commits made by the command itself are found by comparing the head.
 func (w *worker) commit(ctx context.Context, t ledger.Task, ok bool, before string, res *ledger.Result) error {
 	ws := w.env.Workspace
 	if ws == nil {
@@ -176,16 +174,16 @@ func (w *worker) commit(ctx context.Context, t ledger.Task, ok bool, before stri
 	if err != nil {
 		return err
 	}
-	// An earlier attempt may have done the work here and died before it committed
-	// (it was committed as left over) or before it said so: who depends on this task
-	// needs that commit, though this attempt has changed nothing.
+	// An earlier attempt may have done the work here and died before it committed (it was committed
+	// as left over) or before it reported: dependents of this task need that commit, though this
+	// attempt has changed nothing.
 	if head != before || t.Attempt > 1 {
 		res.Commit = head
 	}
 	return nil
 }
 
-// checkpoint saves the state of the worktree where the workspace can.
+// checkpoint saves the state of the worktree if the workspace supports that.
 func (w *worker) checkpoint(ctx context.Context, why string) {
 	c, ok := w.env.Workspace.(Checkpointer)
 	if !ok || ctx.Err() != nil {
@@ -198,7 +196,7 @@ func (w *worker) checkpoint(ctx context.Context, why string) {
 	}
 }
 
-// trailers say in a commit whose it is.
+// trailers returns the commit trailers that identify the task, attempt and agent.
 func (w *worker) trailers(t ledger.Task) string {
 	return fmt.Sprintf("Teamctl-Task: %s\nTeamctl-Attempt: %d\nTeamctl-Agent: %s\n", t.ID, t.Attempt, w.id.AgentID)
 }

@@ -9,11 +9,10 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// account is what the team says of the member's usage.
+// account gives the agent access to the team's usage and limits.
 type account struct{ *Program }
 
-// Blocked is agent.Quota. One session tries whether a limit of its provider is over when
-// its time has come.
+// Blocked implements agent.Quota. When a provider's limit may be over, one session probes it.
 func (q account) Blocked(ctx context.Context, session string) (why, err error) {
 	m, err := q.Team.Ledger.MemberBySession(ctx, q.id.Session)
 	if err != nil {
@@ -40,14 +39,14 @@ func (q account) Blocked(ctx context.Context, session string) (why, err error) {
 	return why, err
 }
 
-// Reached is agent.Quota.
+// Reached implements agent.Quota.
 func (q account) Reached(ctx context.Context, at time.Time, limit *team.LimitReached) error {
 	_, _, err := quota.Note(ctx, q.Team.Ledger, q.limitKey(limit.Provider), q.Member.Name, at, limit.Until, []string{limit.Words})
 	return err
 }
 
-// Used is agent.Quota. The turns have their usage in the ledger; who is near the end of a
-// budget is told.
+// Used implements agent.Quota. The ledger has the usage of the turns; Used reports budgets that
+// are nearly used up.
 func (q account) Used(ctx context.Context, _ team.Usage) bool {
 	m, err := q.Team.Ledger.MemberBySession(ctx, q.id.Session)
 	if err != nil {
@@ -61,21 +60,21 @@ func (p *Program) limitKey(provider string) string {
 	return team.LimitKey(p.Member.Spec.Agent, provider)
 }
 
-// providerOf is the provider that the current turn of a session asks.
+// providerOf returns the provider of a session's current turn.
 func (p *Program) providerOf(session string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.providers[session]
 }
 
-// asks notes which provider the current turn of a session asks.
+// asksAt records the provider of a session's current turn.
 func (p *Program) asksAt(session, provider string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.providers[session] = provider
 }
 
-// answered ends the limit of a provider that has answered: it is over.
+// answered ends the limit of a provider that has answered.
 func (p *Program) answered(ctx context.Context, provider string) {
 	key := p.limitKey(provider)
 	limits := map[string]team.ProviderLimit{}

@@ -11,11 +11,11 @@ import (
 	"github.com/teamctl/teamctl/tool"
 )
 
-// withdrawWithin bounds the withdrawal of a question after the turn that asked it.
+// withdrawWithin bounds withdrawing a request after its turn has ended.
 const withdrawWithin = 2 * time.Second
 
-// ask takes a call to the team's queue of approvals and waits for the answer. refusal is
-// what the model is told; "" lets the call pass, with the input that was approved.
+// ask makes an approval request for a call and waits for the answer. refusal is the text for the
+// model; "" permits the call, with the approved input.
 func (p *Program) ask(ctx context.Context, c *llm.Call, what string) (refusal string, err error) {
 	caller := tool.Caller{Name: p.Member.Name, Session: p.id.Session, Role: p.id.Role}
 	asked, err := p.Team.AskPermission(ctx, caller, tool.PermissionIn{ToolName: c.Name, ToolUseID: c.ID, Description: what, Input: c.Input})
@@ -40,7 +40,7 @@ func (p *Program) ask(ctx context.Context, c *llm.Call, what string) (refusal st
 		return "", err
 	case team.IsCode(err, team.CodeDenied):
 		return "Not approved: " + err.Error(), nil
-	case ctx.Err() != nil: // its turn was ended
+	case ctx.Err() != nil: // the turn was ended
 		return "", errors.Join(err, p.withdraw(ctx, asked))
 	}
 	return "", err

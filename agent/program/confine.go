@@ -11,12 +11,12 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// CheckConfine reports what keeps commands from being confined on this machine.
+// CheckConfine reports why commands cannot be confined on this machine.
 func CheckConfine() error { return confine.Supported() }
 
-// bounds are what a confined member's commands and MCP servers run in: enter confines the
-// thread that starts one, temp is their temporary directory. Neither is set for a member
-// that is not confined.
+// bounds returns the confinement of a member's commands and MCP servers: enter confines the thread
+// that starts one, temp is their temporary directory. Both are empty for a member that is not
+// confined.
 func (p *Program) bounds() (enter func() error, temp string, err error) {
 	spec := p.Member.Spec
 	if !spec.Confine {
@@ -47,8 +47,8 @@ func (p *Program) bounds() (enter func() error, temp string, err error) {
 	return c.Enter, temp, nil
 }
 
-// gitDir is the git directory that the worktrees of the repository of dir share; "" where
-// dir is in no repository.
+// gitDir returns the git directory shared by the worktrees of dir's repository; "" outside a
+// repository.
 func gitDir(dir string) (string, error) {
 	for ; ; dir = filepath.Dir(dir) {
 		at := filepath.Join(dir, ".git")
@@ -69,14 +69,14 @@ func gitDir(dir string) (string, error) {
 			return "", err
 		}
 		common, err := named(own, filepath.Join(own, "commondir"), "")
-		if errors.Is(err, fs.ErrNotExist) { // a submodule's
+		if errors.Is(err, fs.ErrNotExist) { // a submodule's git directory
 			return own, nil
 		}
 		return common, err
 	}
 }
 
-// named is the path in a file of git's, relative to dir.
+// named returns the path in a file of git's, relative to dir.
 func named(dir, file, prefix string) (string, error) {
 	b, err := os.ReadFile(file)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package program is the program of a member that a model leads: it gives package agent
-// the sessions, and package llm what each turn works with — the model that the session
-// has, its prompt, its tools, and what the team says of its usage.
+// Package program is the program of a member with a model: it provides the sessions for package
+// agent, and for package llm the setup of each turn: the session's model, its prompt, its tools,
+// and the team's budgets and limits.
 package program

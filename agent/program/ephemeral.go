@@ -11,16 +11,17 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// behind is what a request shows behind its conversation, beside the mode and the date.
+// behind is the content that a request shows after its conversation, besides the mode and the
+// date.
 type behind struct {
 	announces  []ledger.Announced // of children
-	memory     string             // what is remembered about the turn
+	memory     string             // memory entries relevant to the turn
 	todo       string
 	background []string // commands
 }
 
-// ephemeral is what stands behind the conversation in each request of a turn, and is
-// written nowhere.
+// ephemeral returns the text after the conversation in each request of a turn, which is not
+// stored.
 func (p *Program) ephemeral(ctx context.Context, b behind) (string, error) {
 	m, err := p.Team.Ledger.MemberBySession(ctx, p.id.Session)
 	if err != nil {
@@ -49,7 +50,7 @@ func (p *Program) ephemeral(ctx context.Context, b behind) (string, error) {
 	return strings.Join(parts, "\n\n"), nil
 }
 
-// announced is the result of a child as its parent's turn is shown it.
+// announced formats the result of a child for its parent's turn.
 func announced(a ledger.Announced) (string, error) {
 	var meta struct {
 		AgentID   string `json:"source_agent_id"`
@@ -77,7 +78,8 @@ func announced(a ledger.Announced) (string, error) {
 	return within("subagent_announce", text), nil
 }
 
-// within is a block of the ephemeral part. No text can end it, or look like another one.
+// within returns a block of the ephemeral part. No text can end the block, or look like another
+// one.
 func within(name, text string) string {
 	text = strings.NewReplacer("[/Context]", "[/ Context]", "[Context:", "[ Context:").Replace(strings.TrimSpace(text))
 	return "[Context: " + name + "]\n" + text + "\n[/Context]"

@@ -13,9 +13,9 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// learn makes the secrets that the configuration, the environment and MCP servers have
-// known, before anything that may repeat them is asked or run. The value that a command
-// gives is known once a model has been asked with it.
+// learn registers the secrets of the configuration, the environment and MCP servers, before
+// anything that could repeat them is sent or run. The key printed by a command is known once a
+// model was used with it.
 func (p *Program) learn(cfg *config.Config, servers map[string]team.MCPServer) {
 	cfg.Secrets(p.secrets.Add)
 	config.SecretsOf(servers, p.secrets.Add)
@@ -23,22 +23,22 @@ func (p *Program) learn(cfg *config.Config, servers map[string]team.MCPServer) {
 	for _, kv := range p.Env.Environ {
 		name, value, _ := strings.Cut(kv, "=")
 		if secret := config.IsSecretName(name) && !strings.HasPrefix(value, "/"); secret || slices.Contains(keys, name) {
-			p.secrets.Add(name, value) // a path is no key
+			p.secrets.Add(name, value) // a path is not a key
 		}
 	}
 }
 
-// hiding is a provider whose answers and errors repeat no secret: what it says goes into
-// the transcript, onto the screen and into mail.
+// hiding is a provider whose answers and errors contain no secrets: its text goes to the
+// transcript, the screen and mail.
 type hiding struct {
 	model.Provider
 	secrets  *secrets.Set
 	answered func() // called after each answer; may be nil
 }
 
-// Stream is model.Provider.
+// Stream implements model.Provider.
 func (h hiding) Stream(ctx context.Context, r model.Request, on func(model.Delta)) (model.Answer, error) {
-	a, err := h.Provider.Stream(ctx, r, on) // the screen hides what streams
+	a, err := h.Provider.Stream(ctx, r, on) // the screen hides secrets in streamed text
 	if err == nil && h.answered != nil {
 		h.answered()
 	}
@@ -59,9 +59,9 @@ func (h hiding) Stream(ctx context.Context, r model.Request, on func(model.Delta
 	return a, err
 }
 
-// hideMessage replaces the secrets in an answer. The provider's own bytes cannot be
-// changed, since parts of them are signed: an answer with a secret goes back without them,
-// as one of another model does.
+// hideMessage replaces the secrets in an answer. The provider's own bytes cannot be changed, since
+// parts of them are signed: an answer with a secret is sent back without them, like an answer of
+// another model.
 func hideMessage(s *secrets.Set, m model.Message) model.Message {
 	if hideJSON(s, m.Raw) != string(m.Raw) {
 		m.Raw = nil
@@ -83,8 +83,8 @@ func hideMessage(s *secrets.Set, m model.Message) model.Message {
 	return m
 }
 
-// hideJSON replaces the secrets in the strings of a JSON value. Where there is none the
-// bytes stay as they are.
+// hideJSON replaces the secrets in the strings of a JSON value. Without a secret, the bytes stay
+// unchanged.
 func hideJSON(s *secrets.Set, raw json.RawMessage) string {
 	text := s.Hide(string(raw))
 	var v any

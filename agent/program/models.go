@@ -9,7 +9,7 @@ import (
 	"github.com/teamctl/teamctl/tool"
 )
 
-// Models returns what lists models for the team's operations.
+// Models returns the function that lists models for the team's operations.
 func Models(home team.Home) func(context.Context, string, bool) ([]tool.ProviderModels, error) {
 	return func(ctx context.Context, provider string, refresh bool) ([]tool.ProviderModels, error) {
 		cfg, err := config.Load(home)

@@ -12,7 +12,7 @@ import (
 	"github.com/teamctl/teamctl/tool/op"
 )
 
-// operations are the team's, as tools: those that role, mode and settings offer.
+// operations returns the team's operations as tools: those available by role, mode and settings.
 func (p *Program) operations(ctx context.Context) ([]llm.Tool, error) {
 	offered, err := p.ops.Offered(ctx)
 	if err != nil {
@@ -27,7 +27,7 @@ func (p *Program) operations(ctx context.Context) ([]llm.Tool, error) {
 		if err != nil {
 			return nil, err
 		}
-		delete(schema.Properties, "team_name") // its own team is the only one
+		delete(schema.Properties, "team_name") // only its own team is possible
 		raw, err := json.Marshal(schema)
 		if err != nil {
 			return nil, fmt.Errorf("schema of %s: %w", o.Name, err)
@@ -59,7 +59,7 @@ func (p *Program) call(ctx context.Context, c llm.Call) (llm.Result, error) {
 	return llm.Result{Text: string(out)}, nil
 }
 
-// refused is an error of an operation as the model sees it.
+// refused formats the error of an operation for the model.
 func refused(err error) llm.Result {
 	text := err.Error()
 	if hint := team.HintOf(err); hint != "" {
@@ -68,7 +68,7 @@ func refused(err error) llm.Result {
 	return llm.Result{Text: text, Failed: true}
 }
 
-// claim claims a task and brings the work that it depends on into the worktree.
+// claim claims a task and merges the work on which it depends into the worktree.
 func (p *Program) claim(ctx context.Context, c llm.Call) (llm.Result, error) {
 	out, err := p.ops.Call(ctx, c.Name, c.Input)
 	if err != nil {
@@ -91,11 +91,11 @@ func (p *Program) claim(ctx context.Context, c llm.Call) (llm.Result, error) {
 	return res, err
 }
 
-// complete commits what is left of a task's work and completes it with that commit.
+// complete commits remaining work of a task and completes the task with that commit.
 func (p *Program) complete(ctx context.Context, c llm.Call) (llm.Result, error) {
 	var in map[string]json.RawMessage
 	if err := json.Unmarshal(c.Input, &in); err != nil {
-		return p.call(ctx, c) // which says what is wrong
+		return p.call(ctx, c) // which reports the error
 	}
 	id := strings.Trim(string(in["task_id"]), `"`)
 	if _, given := in["commit"]; !given && id != "" {

@@ -11,15 +11,15 @@ import (
 	"github.com/teamctl/teamctl/tool"
 )
 
-// Prompt is what the next request of a session has beside its conversation.
+// Prompt is the content of a session's next request besides its conversation.
 type Prompt struct {
 	System    string `json:"system"`    // before it
-	Ephemeral string `json:"ephemeral"` // behind it, stored nowhere
+	Ephemeral string `json:"ephemeral"` // after it, not stored
 }
 
-// Preview renders the prompt of the next request of a session, in a process that does not
-// run it: without what that process alone knows, which is its commands in the background,
-// and without what children will have announced when the turn begins.
+// Preview renders the prompt of a session's next request in a process that does not run the
+// session. It lacks what only the running process knows: its background commands, and results that
+// children announce before the turn begins.
 func Preview(ctx context.Context, t *tool.Team, s ledger.Session) (out Prompt, err error) {
 	m, err := t.Ledger.MemberBySession(ctx, s.Member)
 	if err != nil {

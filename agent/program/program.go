@@ -17,40 +17,40 @@ import (
 	"github.com/teamctl/teamctl/tool/op"
 )
 
-// Program is a member that a model leads.
+// Program is a member with a model.
 type Program struct {
-	Tools     *tool.Env // the way to the team's operations
+	Tools     *tool.Env // access to the team's operations
 	Team      *tool.Team
 	Member    ledger.Member
 	Env       agent.Env
 	Token     string          // of this start
-	Interrupt <-chan struct{} // ends the turn under way
+	Interrupt <-chan struct{} // interrupts the current turn
 
 	id        agent.Identity
 	ops       *op.Session
 	work      *agent.Work
 	mu        sync.Mutex
 	spaces    map[string]*tools.Space // by session
-	providers map[string]string       // that the current turns ask, by session
+	providers map[string]string       // of the current turns, by session
 	secrets   secrets.Set
-	enter     func() error // confines what tools start; nil: nothing does
-	temp      string       // temporary directory of what is confined
+	enter     func() error // confines what tools start; nil: not confined
+	temp      string       // temporary directory of confined commands
 
-	servers  *mcp.Set                  // nil before the first turn, and without any
-	serves   map[string]team.MCPServer // that servers was made of
-	troubles []string                  // of servers, that the screen has
+	servers  *mcp.Set                  // nil before the first turn, and if there are none
+	serves   map[string]team.MCPServer // configuration of servers
+	troubles []string                  // problems of servers that were shown
 }
 
-// Run serves the sessions of the member until a shutdown was approved or ctx ends.
+// Run serves the sessions of the member until a shutdown is approved or ctx ends.
 func (p *Program) Run(ctx context.Context, id agent.Identity) error {
 	p.begin(id)
 	defer p.close()
 	if p.Env.Out != nil {
 		screen := p.secrets.Writer(p.Env.Out)
-		defer func() { _ = screen.Close() }() // a screen that is gone
+		defer func() { _ = screen.Close() }() // the screen may be gone
 		p.Env.Out = screen
 	}
-	if cfg, err := config.Load(p.Team.Layout.Home); err == nil { // else the turns say so
+	if cfg, err := config.Load(p.Team.Layout.Home); err == nil { // otherwise the turns report the error
 		servers, err := p.serversOf(ctx, cfg)
 		if err != nil {
 			return err
@@ -77,13 +77,12 @@ func (p *Program) Run(ctx context.Context, id agent.Identity) error {
 	})
 }
 
-// begin makes what sessions need.
+// begin initialises the program for sessions.
 func (p *Program) begin(id agent.Identity) {
 	p.id, p.spaces, p.providers = id, map[string]*tools.Space{}, map[string]string{}
 }
 
-// birthModel is the model that a spawn has asked for, as the override that a new session
-// begins with.
+// birthModel returns the model requested by a spawn, as the initial override of a new session.
 func birthModel(s string) (team.SpecModel, error) {
 	if s == "" {
 		return team.SpecModel{}, nil

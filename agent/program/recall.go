@@ -14,8 +14,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// withMemory calls fn with the memory of the home directory. It is open for as long as a
-// call takes: most agents never use it.
+// withMemory calls fn with the memory of the home directory. It is open only during the call,
+// since most agents never use it.
 func (p *Program) withMemory(ctx context.Context, fn func(*memory.Store) error) (err error) {
 	s, err := memory.Open(ctx, p.Team.Layout.Home.Memory())
 	if err != nil {
@@ -25,8 +25,8 @@ func (p *Program) withMemory(ctx context.Context, fn func(*memory.Store) error) 
 	return fn(s)
 }
 
-// recall is what is remembered about the newest text that came into a session; "" for
-// nothing, and where the agent's spec wants none.
+// recall returns memory entries related to the newest text of a session; "" if there are none, or
+// if the agent's spec disables this.
 func (p *Program) recall(ctx context.Context, s ledger.Session, spec team.AgentSpec) (text string, err error) {
 	policy := spec.Context
 	key, err := team.ParseSessionKey(s.Key)
@@ -51,13 +51,12 @@ func (p *Program) recall(ctx context.Context, s ledger.Session, spec team.AgentS
 	return text, err
 }
 
-// asks is a search in the name of a session.
+// asks returns a memory query of a session.
 func (p *Program) asks(s ledger.Session, spec team.AgentSpec, text string) memory.Query {
 	return memory.Query{Text: text, Session: s.Key, Team: p.Team.Layout.Key, Agent: p.Member.Name, Keys: spec.Context.MemoryFilter}
 }
 
-// memoryTools are the tools by which a session remembers: it changes entries of its own
-// member only.
+// memoryTools returns the memory tools of a session: it can change only entries of its own member.
 func (p *Program) memoryTools(s ledger.Session, spec team.AgentSpec) []tools.Tool {
 	own := p.Team.Layout.Key + "/" + p.Member.Name + "/"
 	type saveIn struct {
@@ -106,7 +105,7 @@ func (p *Program) memoryTools(s ledger.Session, spec team.AgentSpec) []tools.Too
 	}
 }
 
-// memorize carries out a call on the memory; what the model did wrong it is told.
+// memorize carries out a memory call; mistakes of the model are reported to the model.
 func (p *Program) memorize(ctx context.Context, fn func(*memory.Store) (string, error)) (out tools.Out, err error) {
 	err = p.withMemory(ctx, func(m *memory.Store) (err error) {
 		out.Text, err = fn(m)

@@ -14,8 +14,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// serversOf are the MCP servers of the team's file and of the person's config.yaml, which
-// wins where both have one of a name.
+// serversOf returns the MCP servers of the team's file and of the user's config.yaml, which takes
+// precedence for a name in both.
 func (p *Program) serversOf(ctx context.Context, cfg *config.Config) (map[string]team.MCPServer, error) {
 	servers, err := p.Team.Servers(ctx)
 	if err != nil {
@@ -29,9 +29,9 @@ func (p *Program) serversOf(ctx context.Context, cfg *config.Config) (map[string
 	return all, nil
 }
 
-// mcpTools are the tools of MCP servers, which all sessions of the member share. The first
-// turn starts the servers; when what is configured has changed, the next turn starts them
-// anew. A server that is down is named on the screen when that changes.
+// mcpTools returns the tools of MCP servers, which all sessions of the member share. The first
+// turn starts the servers; after a change of the configuration, the next turn restarts them. The
+// screen shows changes of servers that are down.
 func (p *Program) mcpTools(ctx context.Context, cfg *config.Config, servers map[string]team.MCPServer, space *tools.Space) []tools.Tool {
 	p.mu.Lock()
 	if p.servers != nil && !reflect.DeepEqual(p.serves, servers) {
@@ -64,8 +64,7 @@ func (p *Program) mcpTools(ctx context.Context, cfg *config.Config, servers map[
 	return out
 }
 
-// tell writes the troubles of servers to the screen, unless they are those of the last
-// turn.
+// tell writes the problems of servers to the screen, unless they are the same as in the last turn.
 func (p *Program) tell(troubles []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

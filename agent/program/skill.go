@@ -14,16 +14,15 @@ import (
 
 const (
 	skillTool = "skill"
-	// Skills are listed within a fiftieth of the model's context.
+	// The list of skills takes at most a fiftieth of the model's context.
 	listShare     = 50
-	listContext   = 32_000 // tokens, where nobody has said how large it is
+	listContext   = 32_000 // tokens, if the size is unknown
 	bytesPerToken = 4
 )
 
-// skillsOf are the skills of an agent, and a tool that loads one of them; there is none
-// without skills.
+// skillsOf returns the skills of an agent, and a tool that loads one of them, if there are any.
 func (p *Program) skillsOf(spec team.AgentSpec) ([]skills.Skill, []tools.Tool) {
-	all, _ := skills.Find(p.Team.Layout.Home.Dir, p.repo()) // doctor tells of broken ones
+	all, _ := skills.Find(p.Team.Layout.Home.Dir, p.repo()) // doctor reports broken ones
 	list := skills.Allowed(all, spec.Policy.Skills)
 	if len(list) == 0 {
 		return nil, nil
@@ -35,7 +34,7 @@ func (p *Program) skillsOf(spec team.AgentSpec) ([]skills.Skill, []tools.Tool) {
 		func(_ context.Context, _ tools.Call, in in) (tools.Out, error) { return load(list, in.Name), nil })}
 }
 
-// load is the text of a skill of the list, and of no other.
+// load returns the text of a listed skill.
 func load(list []skills.Skill, name string) tools.Out {
 	i := slices.IndexFunc(list, func(s skills.Skill) bool { return strings.EqualFold(s.Name, strings.TrimSpace(name)) })
 	if i < 0 {
@@ -56,7 +55,7 @@ func load(list []skills.Skill, name string) tools.Out {
 	return tools.Out{Text: fmt.Sprintf("[Skill %s, the words of %s; its files are in %s]\n%s", list[i].Name, whose, dir, text), Note: list[i].Name}
 }
 
-// listing is the part of the instructions that names skills.
+// listing returns the part of the instructions that lists skills.
 func listing(list []skills.Skill, context int) string {
 	text := skills.Listing(list, cmp.Or(context, listContext)/listShare*bytesPerToken)
 	if text == "" {

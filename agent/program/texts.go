@@ -7,10 +7,10 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// texts are the results that are too long for an entry, in files of the member's bundle.
+// texts stores results that are too long for an entry in files of the member's bundle.
 type texts struct{ *Program }
 
-// Keep is llm.Texts'.
+// Keep implements llm.Texts.
 func (x texts) Keep(session, text string) (string, error) {
 	x.mu.Lock()
 	space := x.spaces[session]
@@ -22,7 +22,7 @@ func (x texts) Keep(session, text string) (string, error) {
 	return filepath.Base(file), err
 }
 
-// Read is llm.Texts'.
+// Read implements llm.Texts.
 func (x texts) Read(name string) (string, error) {
 	b, err := os.ReadFile(filepath.Join(x.outputs(), filepath.Base(name)))
 	return string(b), err

@@ -17,15 +17,15 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// outputs is where results are that are too long for a conversation.
+// outputs returns the directory for results that are too long for a conversation.
 func (p *Program) outputs() string { return p.Team.Layout.Bundle(p.Member.Name).Outputs() }
 
-// seenEntries is how many of a session's newest entries tell a new process which files the
+// seenEntries is how many of a session's newest entries a new process reads for the files that the
 // session has seen.
 const seenEntries = 2000
 
-// space is where the tools of a session work. It is opened with the session's first turn
-// and remembers what the session has read.
+// space returns the space of a session's tools. It is opened with the session's first turn and
+// remembers what the session has read.
 func (p *Program) space(ctx context.Context, session string, cfg *config.Config) (*tools.Space, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -63,24 +63,24 @@ func (p *Program) space(ctx context.Context, session string, cfg *config.Config)
 	return s, nil
 }
 
-// close ends what runs in the background.
+// close ends the background commands.
 func (p *Program) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, s := range p.spaces {
-		_ = s.Close() // what could not be ended is ended by the next life
+		_ = s.Close() // the next life ends the rest
 	}
 	p.spaces = nil
 	if p.servers != nil {
 		p.servers.Close()
 	}
 	if p.temp != "" {
-		_ = os.RemoveAll(p.temp) // the next life makes it anew
+		_ = os.RemoveAll(p.temp) // the next life creates it again
 	}
 }
 
-// environ is the environment of what tools start: without keys and without the member's
-// token, so that teamctl acts for nobody there; the team's operations are tools.
+// environ returns the environment of what tools start: without keys and without the member's
+// token, so that teamctl cannot act as the member there; the team's operations are tools.
 func (p *Program) environ(cfg *config.Config) []string {
 	withheld := append(cfg.KeyVariables(), team.EnvToken)
 	env := slices.DeleteFunc(slices.Clone(p.Env.Environ), func(kv string) bool {
@@ -94,7 +94,7 @@ func (p *Program) environ(cfg *config.Config) []string {
 	return env
 }
 
-// inHand are the variables of the task that the member works on.
+// inHand returns the variables of the member's current task.
 func (p *Program) inHand(ctx context.Context) ([]string, error) {
 	tasks, err := p.Team.Ledger.InHand(ctx, []string{p.id.Session})
 	t := tasks[p.id.Session]
@@ -104,7 +104,7 @@ func (p *Program) inHand(ctx context.Context) ([]string, error) {
 	return []string{team.EnvTaskID + "=" + t.ID, team.EnvAttempt + "=" + strconv.Itoa(t.Attempt)}, nil
 }
 
-// rules are those of the team, and the member's mode, as they are now.
+// rules returns the current rules of the team, and the member's mode.
 func (p *Program) rules(ctx context.Context) (tools.Rules, error) {
 	m, err := p.Team.Ledger.MemberBySession(ctx, p.id.Session)
 	if err != nil {
@@ -114,14 +114,14 @@ func (p *Program) rules(ctx context.Context) (tools.Rules, error) {
 	return tools.Rules{Permissions: rules, Member: m.Name, Mode: cmp.Or(m.Spec.Mode, team.ModeDefault)}, err
 }
 
-// policyOf bounds the tools of a session.
+// policyOf returns the restrictions of a session's tools.
 func policyOf(s ledger.Session, m ledger.Member, spec team.AgentSpec) (tools.Policy, error) {
 	key, err := team.ParseSessionKey(s.Key)
 	return tools.Policy{Spec: spec.Policy.Tools, Kind: key.Kind, Mode: m.Spec.Mode}, err
 }
 
-// toolset is what a turn of the session lists and can call, by name: the tools of its
-// worktree, the team's operations and more.
+// toolset returns the tools that a turn of the session lists and can call, by name: those of its
+// worktree, the team's operations and others.
 func (p *Program) toolset(ctx context.Context, s ledger.Session, m ledger.Member, spec team.AgentSpec, cfg *config.Config, servers map[string]team.MCPServer, more []tools.Tool) ([]llm.Tool, *tools.Space, error) {
 	space, err := p.space(ctx, s.Key, cfg)
 	if err != nil {
@@ -155,7 +155,7 @@ func (p *Program) toolset(ctx context.Context, s ledger.Session, m ledger.Member
 	return out, space, nil
 }
 
-// gated runs a call once it is allowed.
+// gated runs a call once it is permitted.
 func (p *Program) gated(ctx context.Context, space *tools.Space, t tools.Tool, c llm.Call) (llm.Result, error) {
 	d, err := space.Gate(ctx, t, c.Input)
 	if err != nil {
@@ -172,7 +172,7 @@ func (p *Program) gated(ctx context.Context, space *tools.Space, t tools.Tool, c
 		if string(c.Input) == asked {
 			break
 		}
-		// Whoever approved it has changed it: what nobody may do is denied still.
+		// The approver has changed it: forbidden input is still denied.
 		if d, err = space.Gate(ctx, t, c.Input); err != nil {
 			return llm.Result{}, err
 		}
@@ -185,7 +185,7 @@ func (p *Program) gated(ctx context.Context, space *tools.Space, t tools.Tool, c
 	return llm.Result{Text: p.secrets.Hide(out.Text), Failed: out.Failed, Note: out.Note, Diff: p.secrets.Hide(out.Diff), Paths: out.Paths, File: out.File, Seen: out.Seen}, err
 }
 
-// about is what a call is about, for who decides on it.
+// about describes a call for the person who decides about it.
 func about(t tools.Tool, s tools.Subject) string {
 	switch {
 	case s.Command != "":

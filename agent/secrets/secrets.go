@@ -1,5 +1,5 @@
-// Package secrets hides known secret values in what an agent writes and reads: entries of
-// its transcript, logs, errors, its screen.
+// Package secrets hides known secret values in what an agent reads and writes: transcript entries,
+// logs, errors, its screen.
 package secrets
 
 import (
@@ -9,12 +9,10 @@ import (
 	"sync"
 )
 
-// minLength is how long a value must be to be hidden: a shorter one occurs in ordinary
-// text.
+// minLength is the minimum length of hidden values: shorter ones occur in ordinary text.
 const minLength = 8
 
-// Set is the secrets of one process. The zero value hides nothing. It may be used by
-// several goroutines.
+// Set is the secrets of one process. The zero value hides nothing. It is safe for concurrent use.
 type Set struct {
 	mu      sync.RWMutex
 	values  []secret // longest first: a secret may contain another
@@ -24,8 +22,8 @@ type Set struct {
 
 type secret struct{ value, name string }
 
-// Add makes a value known by a name, such as the variable that it comes from. Values of
-// less than 8 characters are ignored.
+// Add adds a value with a name, such as its variable. Values of less than 8 characters are
+// ignored.
 func (s *Set) Add(name, value string) {
 	value = strings.TrimSpace(value)
 	if len(value) < minLength {
@@ -48,7 +46,7 @@ func (s *Set) Add(name, value string) {
 	s.replace, s.longest = strings.NewReplacer(pairs...), len(s.values[0].value)
 }
 
-// inJSON is a value as it is written in a JSON string.
+// inJSON returns a value as written in a JSON string.
 func inJSON(value string) string {
 	return strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(value)
 }
@@ -66,9 +64,8 @@ func (s *Set) Hide(text string) string {
 	return s.replace.Replace(text)
 }
 
-// Writer hides secrets in what is written to w, also those that lie across two writes.
-// It holds back the end of the text while that may be the beginning of a secret; Close
-// writes it.
+// Writer returns a writer to w that hides secrets, also those split across two writes. It holds
+// back the end of the text while that may be the beginning of a secret; Close writes it.
 func (s *Set) Writer(w io.Writer) io.WriteCloser { return &writer{set: s, w: w} }
 
 type writer struct {
@@ -78,7 +75,7 @@ type writer struct {
 	held string
 }
 
-// Write is io.Writer's: it counts what was held back as written.
+// Write implements io.Writer: text that is held back counts as written.
 func (w *writer) Write(b []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -91,7 +88,7 @@ func (w *writer) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Close writes what was held back. It does not close the underlying writer.
+// Close writes the text that was held back. It does not close the underlying writer.
 func (w *writer) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -101,8 +98,8 @@ func (w *writer) Close() error {
 	return err
 }
 
-// open is the length of the longest end of text that must be held back: from there on it
-// is the beginning of a secret, and no secret that ends before reaches into it.
+// open returns the length of the longest end of text that must be held back, because it begins a
+// secret and no complete secret overlaps its beginning.
 func (s *Set) open(text string) int {
 	if s == nil {
 		return 0
@@ -112,7 +109,7 @@ func (s *Set) open(text string) int {
 	for i := max(0, len(text)-s.longest+1); i < len(text); i++ {
 		if slices.ContainsFunc(s.values, func(k secret) bool { return len(k.value) > len(text)-i && strings.HasPrefix(k.value, text[i:]) }) {
 			if j := s.whole(text, i); j > i {
-				i = j - 1 // a secret that is complete covers its beginning
+				i = j - 1 // it is covered by a complete secret
 				continue
 			}
 			return len(text) - i
@@ -121,12 +118,11 @@ func (s *Set) open(text string) int {
 	return 0
 }
 
-// whole returns the end of a complete secret that begins before at and ends behind it, or
-// at.
+// whole returns the end of a complete secret that begins before at and ends after it, or at.
 func (s *Set) whole(text string, at int) int {
 	for i := 0; i < len(text); {
 		n := 0
-		for _, k := range s.values { // the longest that begins here, as Hide takes it
+		for _, k := range s.values { // the longest that begins here, as in Hide
 			if strings.HasPrefix(text[i:], k.value) {
 				n = len(k.value)
 				break

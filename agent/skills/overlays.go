@@ -8,24 +8,24 @@ import (
 	"strings"
 )
 
-// MaxOverlay is how many bytes of one overlay are used.
+// MaxOverlay is the maximum number of bytes used of one overlay.
 const MaxOverlay = 32 << 10
 
-// Overlay is a text that is a part of an agent's instructions.
+// Overlay is a text that is part of an agent's instructions.
 type Overlay struct {
 	Name    string // SOUL.md, AGENTS.md
 	File    string // absolute path
 	Text    string
 	Cut     bool // only its beginning is used
-	Project bool // the words of the repository, not of the person
+	Project bool // from the repository, not from the user
 }
 
-// own are the overlays of a person's workspace, in the order of the prompt.
+// own lists the overlays of the user's workspace, in the order of the prompt.
 var own = []string{"IDENTITY.md", "SOUL.md", "USER.md", "TOOLS.md"}
 
-// Overlays reads the overlays of an agent that works in dir, which is in repo. spec is the
-// id of the agent's spec, overlay its own directory below workspace/agents/SPEC, "" for
-// that itself. Errors of single files are joined; the other overlays are returned.
+// Overlays reads the overlays of an agent that works in dir, which is in repo. spec is the id of
+// the agent's spec, overlay its own directory below workspace/agents/SPEC, "" for that itself.
+// Errors of single files are joined; the other overlays are returned.
 func Overlays(home, spec, overlay, repo, dir string) ([]Overlay, error) {
 	var out []Overlay
 	var errs []error
@@ -60,7 +60,7 @@ func Overlays(home, spec, overlay, repo, dir string) ([]Overlay, error) {
 	return out, errors.Join(errs...)
 }
 
-// overlayOf reads one overlay. A file that is empty is none.
+// overlayOf reads one overlay. An empty file is no overlay.
 func overlayOf(root, name, file string) (Overlay, bool, error) {
 	b, err := readHead(root, file, MaxOverlay+1)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -74,8 +74,7 @@ func overlayOf(root, name, file string) (Overlay, bool, error) {
 	return o, o.Text != "", nil
 }
 
-// downTo are the directories from root down to dir, which is below it; root alone where it
-// is not.
+// downTo returns the directories from root down to dir, or only root if dir is not below it.
 func downTo(root, dir string) []string {
 	if root == "" {
 		return nil

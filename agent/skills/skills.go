@@ -30,21 +30,21 @@ type Skill struct {
 	Name        string
 	Description string
 	File        string // absolute path of its SKILL.md
-	root        string // the repository that it came with
+	root        string // repository of the skill
 }
 
-// Project reports whether the skill came with the repository: its text is not the person's.
+// Project reports whether the skill came with the repository and is not the user's own.
 func (s Skill) Project() bool { return s.root != "" }
 
-// Broken is a directory that should be a skill and is none.
+// Broken is a directory with an unusable skill.
 type Broken struct {
 	File string
 	Err  error
 }
 
-// Find reads the skills of the person's workspace, in the home directory of teamctl, and
-// of a repository, "" for none. They are sorted by name. A link in a repository that leads
-// out of it is not followed.
+// Find reads the skills of the user's workspace, in the home directory of teamctl, and of a
+// repository, "" for none, sorted by name. It does not follow links that lead out of the
+// repository.
 func Find(home, repo string) ([]Skill, []Broken) {
 	var f finder
 	f.in("", filepath.Join(home, "workspace", "skills"))
@@ -82,14 +82,14 @@ func (f *finder) in(root, dir string) {
 	}
 }
 
-// Load returns the text of a skill without its front matter, and the directory whose
-// other files it may name.
+// Load returns the text of a skill without its front matter, and the directory of the files that
+// it may refer to.
 func Load(s Skill) (text, dir string, err error) {
 	_, text, err = load(s.root, s.File)
 	return text, filepath.Dir(s.File), err
 }
 
-// load reads one SKILL.md; root is the repository that it came with, "" for the person's.
+// load reads one SKILL.md; root is its repository, "" for the user's own.
 func load(root, file string) (s Skill, text string, err error) {
 	b, err := readHead(root, file, maxFile+1)
 	if err != nil {
@@ -125,7 +125,7 @@ func load(root, file string) (s Skill, text string, err error) {
 	return s, text, nil
 }
 
-// frontMatter cuts a text into what is between its two --- lines and what follows.
+// frontMatter splits a text into the part between its two --- lines and the rest.
 func frontMatter(text string) (head, body string, err error) {
 	text = strings.ReplaceAll(strings.TrimPrefix(text, "\ufeff"), "\r\n", "\n")
 	rest, ok := strings.CutPrefix(text, "---\n")
@@ -145,13 +145,13 @@ func frontMatter(text string) (head, body string, err error) {
 	return head, strings.TrimLeft(body, "\n"), nil
 }
 
-// Allowed are the skills that a filter lets pass.
+// Allowed returns the skills that a filter permits.
 func Allowed(all []Skill, f team.Filter) []Skill {
 	return slices.DeleteFunc(slices.Clone(all), func(s Skill) bool { return !f.Allows(s.Name) })
 }
 
-// Listing is the part of a prompt that names skills, of most bytes at most. Skills that do
-// not fit are named without their description, then left out, and their number is told.
+// Listing returns the part of a prompt that lists skills, of at most most bytes. Skills that do
+// not fit are listed without description, then omitted with their number given.
 func Listing(list []Skill, most int) string {
 	if len(list) == 0 || most <= 0 {
 		return ""
@@ -184,7 +184,7 @@ func Listing(list []Skill, most int) string {
 	return out.String()
 }
 
-// readHead reads at most n bytes of a regular file; with a root, links lead nowhere else.
+// readHead reads at most n bytes of a regular file; with a root, links cannot lead out of it.
 func readHead(root, file string, n int64) (b []byte, err error) {
 	var f *os.File
 	if root == "" {

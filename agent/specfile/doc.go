@@ -1,7 +1,7 @@
-// Package specfile keeps agent specs in files that people write and share: one agent.toml
-// for each, in a directory of its id.
+// Package specfile stores agent specs in files that people write and share: one agent.toml for
+// each, in a directory named by its id.
 //
-// A file that was written here is read to the same spec, and that is written to the same
-// bytes: keys are sorted, and an empty list stays, because it allows nothing where none at
-// all filters nothing.
+// Encoding is canonical: a written file decodes to the same spec, and that encodes to the same
+// bytes. Keys are sorted, and an empty list is kept, since it permits nothing, whereas a missing
+// list filters nothing.
 package specfile

@@ -10,7 +10,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// old is a spec as lists of subagent_specs have it.
+// old is a spec in the format of subagent_specs lists.
 type old struct {
 	ID           string          `json:"id"`
 	Name         string          `json:"name"`
@@ -26,9 +26,9 @@ type old struct {
 	Config       json.RawMessage `json:"config_json"`
 }
 
-// DecodeJSON reads the specs of a JSON text: one spec, a list, or an object whose agents
-// or subagent_specs are one. An entry without agent_id is of the older form, whose fields
-// name model, instructions and tools flatly. file is its name in errors.
+// DecodeJSON decodes the specs of a JSON text: one spec, a list, or an object with a list agents
+// or subagent_specs. An entry without agent_id has the older form with flat fields name, model,
+// instructions and tools. file is its name in errors.
 func DecodeJSON(file string, b []byte) ([]team.AgentSpec, error) {
 	var list []json.RawMessage
 	if b = bytes.TrimSpace(b); bytes.HasPrefix(b, []byte("[")) {
@@ -103,7 +103,7 @@ func decodeOne(file string, raw json.RawMessage) (s team.AgentSpec, err error) {
 	return s, nil
 }
 
-// badJSON says where a text is wrong, as far as the decoder tells.
+// badJSON adds the position of a mistake, as far as the decoder reports it.
 func badJSON(file string, b []byte, err error) error {
 	at := int64(-1)
 	var syntax *json.SyntaxError

@@ -22,12 +22,12 @@ import (
 // Name is the name of a spec's file in its directory.
 const Name = "agent.toml"
 
-// Dir is where a person's own specs are in the home of teamctl.
+// Dir returns the directory of the user's own specs in the home directory of teamctl.
 func Dir(home team.Home) string { return filepath.Join(home.Dir, "workspace", "agents") }
 
-// Encode writes a spec as TOML.
+// Encode encodes a spec as TOML.
 func Encode(s team.AgentSpec) ([]byte, error) {
-	// Through JSON, whose fields tell an empty list from none.
+	// Through JSON, whose fields distinguish an empty list from a missing one.
 	raw, err := json.Marshal(s)
 	if err != nil {
 		return nil, fmt.Errorf("encode agent %s: %w", s.ID, err)
@@ -47,8 +47,8 @@ func Encode(s team.AgentSpec) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// Decode reads a spec; file is its name in errors. They are CodeInvalid and have a line
-// and a column where the text is wrong by itself or has a key that nobody knows.
+// Decode decodes a spec; file is its name in errors. They are CodeInvalid, with line and column if
+// the text is malformed or has an unknown key.
 func Decode(file string, b []byte) (team.AgentSpec, error) {
 	var s team.AgentSpec
 	meta, err := toml.Decode(string(b), &s)
@@ -73,9 +73,9 @@ func bad(format string, args ...any) error {
 	return team.Errorf(team.CodeInvalid, format, args...).WithReason(team.ReasonBadSpec)
 }
 
-// find returns where a key that is not decoded stands; the library does not tell. It is
-// the line that names the key, with which the text up to there, or up to the end of what
-// begins there, has it.
+// find returns the position of an unknown key, which the library does not report. It is the line
+// with the key for which the text up to there, or up to the end of the value that begins there,
+// contains the key.
 func find(text string, key toml.Key) (line, column int) {
 	word := regexp.MustCompile(`(?:^|[^\w-])(` + regexp.QuoteMeta(key[len(key)-1]) + `)(?:[^\w-]|$)`)
 	lines := strings.SplitAfter(text, "\n")
@@ -128,8 +128,8 @@ func Write(dir string, s team.AgentSpec) (string, error) {
 	return file, atomicfile.Write(file, b, 0o600, true)
 }
 
-// ReadAll reads the specs below a directory, sorted by id. troubles are those that cannot
-// be used, each with its file: one of them keeps no other from being used.
+// ReadAll reads the specs below a directory, sorted by id. troubles has the error of each unusable
+// file; the other specs are returned.
 func ReadAll(dir string) (specs []team.AgentSpec, troubles []error) {
 	list, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -140,7 +140,7 @@ func ReadAll(dir string) (specs []team.AgentSpec, troubles []error) {
 		s, err := Read(file)
 		switch {
 		case errors.Is(err, fs.ErrNotExist), !e.IsDir():
-			continue // it may have texts for the prompt and no spec
+			continue // it may contain prompt texts without a spec
 		case err == nil && s.ID != e.Name():
 			err = bad("%s: its agent_id is %s, want %s as its directory", file, s.ID, e.Name())
 		}

@@ -84,7 +84,7 @@ func (s *Space) editTool() Tool {
 		})
 }
 
-// target is the file that is to be written: its content and mode, 0 where there is none.
+// target returns the file to be written: its content and mode, 0 if it does not exist.
 func (s *Space) target(ctx context.Context, tool, name string) (p place, content []byte, mode fs.FileMode, err error) {
 	if p, err = s.locate(name); err != nil {
 		return p, nil, 0, err
@@ -122,7 +122,7 @@ func (s *Space) target(ctx context.Context, tool, name string) (p place, content
 	return p, content, info.Mode().Perm(), err
 }
 
-// store writes a file, so that after a crash it is the old one or the new one.
+// store writes a file such that after a crash it is the old one or the new one.
 func (s *Space) store(name string, p place, old, content []byte, mode fs.FileMode) (Out, error) {
 	if bytes.Equal(old, content) && old != nil {
 		return failed("%s is as it was: the new text is the same", name), nil
@@ -149,7 +149,7 @@ func (s *Space) store(name string, p place, old, content []byte, mode fs.FileMod
 	return Out{Text: "Wrote " + note + ".", Note: note, Diff: diff, Paths: []string{shown}, Seen: seen}, nil
 }
 
-// counts are the lines that a unified diff adds and removes.
+// counts returns the number of lines that a unified diff adds and removes.
 func counts(diff string) (plus, minus int) {
 	for line := range strings.Lines(diff) {
 		switch {
@@ -163,7 +163,7 @@ func counts(diff string) (plus, minus int) {
 	return plus, minus
 }
 
-// replace carries out one edit of a text. Outside of what matches no byte changes.
+// replace carries out one edit of a text. No byte outside the match changes.
 func replace(content string, e editPart) (string, error) {
 	switch e.Old {
 	case "":
@@ -195,7 +195,7 @@ func replace(content string, e editPart) (string, error) {
 	end := 0
 	for _, f := range found {
 		if f[0] < end {
-			continue // it overlaps the one before
+			continue // it overlaps the previous one
 		}
 		out.WriteString(content[end:f[0]])
 		out.WriteString(e.New)
@@ -205,8 +205,8 @@ func replace(content string, e editPart) (string, error) {
 	return out.String(), nil
 }
 
-// occurrences are the offsets at which a text occurs. They may overlap: of "}\n}\n}\n"
-// nobody can tell which two lines are meant by "}\n}\n".
+// occurrences returns the offsets of a text. They may overlap: in "}\n}\n}\n" it is ambiguous
+// which two lines "}\n}\n" means.
 func occurrences(content, text string) (out []int) {
 	for at := 0; ; {
 		i := strings.Index(content[at:], text)
@@ -218,7 +218,7 @@ func occurrences(content, text string) (out []int) {
 	}
 }
 
-// linesOf are the numbers of the lines at offsets, the first ten of them.
+// linesOf returns the line numbers of offsets, at most ten.
 func linesOf(content string, at []int) string {
 	var out []string
 	for _, i := range at[:min(len(at), 10)] {
@@ -227,8 +227,8 @@ func linesOf(content string, at []int) string {
 	return strings.Join(out, ", ")
 }
 
-// loosely finds whole lines that differ from those of a text in line ends and trailing
-// blanks only. A result is a range of bytes; it has the last line's end if the text does.
+// loosely finds whole lines that differ from those of a text only in line ends and trailing
+// blanks. A result is a range of bytes; it includes the last line's end if the text does.
 func loosely(content, text string) (out [][2]int) {
 	want := strings.Split(text, "\n")
 	ends := want[len(want)-1] == ""
@@ -237,7 +237,7 @@ func loosely(content, text string) (out [][2]int) {
 	}
 	trim := func(l string) string { return strings.TrimRight(l, " \t\r\n") }
 	if !slices.ContainsFunc(want, func(l string) bool { return trim(l) != "" }) {
-		return nil // any empty line is like it
+		return nil // any empty line would match
 	}
 	lines := strings.SplitAfter(content, "\n")
 	if lines[len(lines)-1] == "" {
@@ -283,7 +283,7 @@ func loosely(content, text string) (out [][2]int) {
 	return out
 }
 
-// withEnds gives a text the line ends of the file that it is for.
+// withEnds converts the line ends of a text to those of its file.
 func withEnds(text, content string) string {
 	if crlf := strings.Count(content, "\r\n"); crlf == 0 || 2*crlf < strings.Count(content, "\n") {
 		return text
@@ -291,7 +291,7 @@ func withEnds(text, content string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\n", "\r\n")
 }
 
-// nearest shows the lines of a file that are most like those of a text.
+// nearest returns the lines of a file that are most similar to those of a text.
 func nearest(content, text string) string {
 	want := strings.Split(strings.Trim(text, "\n"), "\n")
 	lines := strings.Split(content, "\n")
@@ -318,7 +318,7 @@ func nearest(content, text string) string {
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
-// alike weighs how much of two lines is the same: all of it, or a common beginning and
+// alike scores the similarity of two lines: all of it if they are equal, or a common beginning and
 // end of more than half.
 func alike(a, b string) int {
 	if a == b {

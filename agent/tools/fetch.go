@@ -65,8 +65,8 @@ func (s *Space) fetchTool() Tool {
 
 var errPrivate = errors.New("its address is private: a rule of the team has to allow the host")
 
-// get fetches a page. The address of each connection is checked after its name was
-// resolved: a name may lead anywhere, and a redirect too.
+// get fetches a page. It checks the address of each connection after its name was resolved, since
+// a name or a redirect may lead anywhere.
 func (s *Space) get(ctx context.Context, u *url.URL) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
@@ -124,7 +124,7 @@ func (s *Space) get(ctx context.Context, u *url.URL) (string, error) {
 	return head + text, nil
 }
 
-// publicOnly is a dialer's Control: it refuses addresses that are not the internet's.
+// publicOnly is a dialer's Control that refuses addresses outside the public internet.
 func publicOnly(_, address string, _ syscall.RawConn) error {
 	ap, err := netip.ParseAddrPort(address)
 	if err != nil || !public(ap.Addr()) {
@@ -133,13 +133,13 @@ func publicOnly(_, address string, _ syscall.RawConn) error {
 	return nil
 }
 
-// public reports whether an address is one of the internet's.
+// public reports whether an address belongs to the public internet.
 func public(a netip.Addr) bool {
 	a = a.Unmap()
 	return a.IsGlobalUnicast() && !a.IsPrivate() && !slices.ContainsFunc(special, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
-// special are ranges that are global by their form and lead to nobody, or back (RFC 6890).
+// special lists ranges that look global and lead nowhere, or back (RFC 6890).
 var special = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.0.0/24"),
 	netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("198.18.0.0/15"), netip.MustParsePrefix("198.51.100.0/24"),
@@ -148,7 +148,7 @@ var special = []netip.Prefix{
 	netip.MustParsePrefix("::/96"), netip.MustParsePrefix("fec0::/10"),
 }
 
-// pageText is a page as text, in UTF-8.
+// pageText returns a page as text, in UTF-8.
 func pageText(kind, contentType string, b []byte) string {
 	if r, err := charset.NewReader(bytes.NewReader(b), contentType); err == nil {
 		if u, err := io.ReadAll(r); err == nil {
@@ -188,7 +188,7 @@ func pageText(kind, contentType string, b []byte) string {
 	}
 }
 
-// tidy removes blanks that a page has for its own form, and entities.
+// tidy removes formatting blanks and entities of a page.
 func tidy(text string) string {
 	var out []string
 	for line := range strings.Lines(html.UnescapeString(text)) {

@@ -10,7 +10,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Verdict is what becomes of a call before it runs.
+// Verdict is the decision about a call before it runs.
 type Verdict int
 
 // Verdicts.
@@ -20,21 +20,21 @@ const (
 	Deny
 )
 
-// Decision is a verdict and what it rests on.
+// Decision is a verdict and its reason.
 type Decision struct {
 	Verdict Verdict
-	Why     string // a rule, or the mode: recorded with the call
+	Why     string // a rule or the mode; recorded with the call
 	Subject Subject
 }
 
-// Rules are whose call is judged, and by what.
+// Rules has the caller and the rules that apply to it.
 type Rules struct {
 	Permissions team.Permissions
 	Member      string
 	Mode        team.Mode
 }
 
-// rules are those of the team, as they are now.
+// rules returns the team's current rules.
 func (s *Space) rules(ctx context.Context) (Rules, error) {
 	if s.cfg.Rules == nil {
 		return Rules{Mode: team.ModeDefault}, nil
@@ -42,10 +42,9 @@ func (s *Space) rules(ctx context.Context) (Rules, error) {
 	return s.cfg.Rules(ctx)
 }
 
-// Gate judges a call, in this order: what no mode allows, the team's rules that deny, the
-// mode, the team's rules that allow; what is left is asked. A file outside the worktree is
-// written in no mode unless a rule names its path. The call's tool is one that the session
-// has.
+// Gate judges a call, in this order: calls that no mode permits, the team's deny rules, the mode,
+// the team's allow rules; the rest needs approval. A file outside the worktree is written in no
+// mode unless a rule names its path. The session must have the call's tool.
 func (s *Space) Gate(ctx context.Context, t Tool, input json.RawMessage) (Decision, error) {
 	r, err := s.rules(ctx)
 	if err != nil {
@@ -72,7 +71,7 @@ func (s *Space) judge(r Rules, t Tool, input json.RawMessage) Decision {
 	asked := r.asked(s.dir, t, d.Subject)
 	doubt := false
 	for _, q := range asked {
-		// A rule that allows everything shows whether a rule that denies is in doubt.
+		// A rule that allows everything reveals whether a deny rule is in doubt.
 		v, rule := permit.Decide(team.Permissions{Deny: q.by.Deny, Allow: []team.PermissionRule{{Tool: "*"}}}, q.Request)
 		switch v {
 		case permit.Deny:
@@ -111,10 +110,10 @@ func (d Decision) is(v Verdict, why string) Decision {
 	return d
 }
 
-// byMode is what the mode alone decides.
+// byMode returns the decision of the mode alone.
 func (r Rules) byMode(t Tool, outside, doubt bool) (v Verdict, why string, decided bool) {
 	why = "mode " + string(r.Mode)
-	if t.Class == Own || t.Class == Team || t.Class == Session { // with gates of their own
+	if t.Class == Own || t.Class == Team || t.Class == Session { // these have gates of their own
 		return Allow, why, true
 	}
 	switch r.Mode {
@@ -138,13 +137,13 @@ func (r Rules) byMode(t Tool, outside, doubt bool) (v Verdict, why string, decid
 	return Ask, "", false
 }
 
-// request is what rules may name a call by, and the rules that are about it.
+// request is what rules may match in a call, and the rules that concern it.
 type request struct {
 	permit.Request
 	by team.Permissions
 }
 
-// asked are the requests of a call: its tool, and of a fetch its host.
+// asked returns the requests of a call: its tool, and for a fetch its host.
 func (r Rules) asked(dir string, t Tool, about Subject) []request {
 	out := []request{{permit.Request{Member: r.Member, Dir: dir, Tool: t.Name, Command: about.Command, Paths: about.Paths}, r.Permissions}}
 	if about.Host != "" {
@@ -153,8 +152,8 @@ func (r Rules) asked(dir string, t Tool, about Subject) []request {
 	return out
 }
 
-// opens returns the rule that allows writing files outside the worktree: one that names
-// their paths. A rule about the tool alone is about the worktree.
+// opens returns the rule that permits writing files outside the worktree: one that names their
+// paths. A rule that names only the tool concerns the worktree.
 func (r Rules) opens(dir, tool string, paths ...string) (rule string, ok bool) {
 	p := team.Permissions{Deny: r.Permissions.Deny, Allow: slices.DeleteFunc(slices.Clone(r.Permissions.Allow), func(a team.PermissionRule) bool { return a.Path == "" })}
 	v, rule := permit.Decide(p, permit.Request{Member: r.Member, Dir: dir, Tool: tool, Paths: paths})
@@ -170,7 +169,7 @@ func (r Rules) hides(dir, file string) bool {
 	return v == permit.Deny
 }
 
-// hostRule begins the tool of rules that name a host: fetch:HOST, in which * is any text.
+// hostRule is the prefix of rules that name a host: fetch:HOST, in which * matches any text.
 const hostRule = "fetch:"
 
 func (r Rules) host(host string) request {
@@ -182,7 +181,7 @@ func (r Rules) host(host string) request {
 	}}
 }
 
-// ofHost is what the rules say of a host: its address may be private where they allow it.
+// ofHost returns the rules' verdict on a host: if they allow it, its address may be private.
 func (r Rules) ofHost(host string) permit.Verdict {
 	q := r.host(host)
 	v, _ := permit.Decide(q.by, q.Request)

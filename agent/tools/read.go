@@ -47,7 +47,7 @@ func (s *Space) readTool() Tool {
 		})
 }
 
-// showLines numbers the lines that are asked for.
+// showLines returns the requested lines with numbers.
 func showLines(in readIn, text string) (Out, error) {
 	if text == "" {
 		return Out{Text: "[the file is empty]"}, nil
@@ -133,8 +133,8 @@ func (s *Space) entries(p place) ([]fs.DirEntry, error) {
 	return os.ReadDir(p.abs)
 }
 
-// hides reports whether a listing leaves out a file, given without links: it may not be
-// opened in any mode, or by a rule of the team.
+// hides reports whether a listing omits a file, given without links: no mode, or a rule of the
+// team, permits opening it.
 func (s *Space) hides(r Rules, abs string) bool {
 	return s.whereIs(abs) == Forbidden || r.hides(s.dir, abs)
 }

@@ -81,7 +81,7 @@ func (s *Space) grepTool() Tool {
 				}
 				_, b, err := s.load(name)
 				if err != nil || binary(b) {
-					return nil // what cannot be read is not searched
+					return nil // unreadable files are skipped
 				}
 				matches(&out, re, name, string(b), in.Context)
 				if out.Len() > 4<<20 {
@@ -111,8 +111,8 @@ func (s *Space) grepTool() Tool {
 		})
 }
 
-// matches writes the lines of a text that match, as NAME:LINE:TEXT, and those around them
-// as NAME-LINE-TEXT.
+// matches writes the matching lines of a text as NAME:LINE:TEXT, and their context as
+// NAME-LINE-TEXT.
 func matches(out *strings.Builder, re *regexp.Regexp, name, text string, around int) {
 	lines := strings.Split(text, "\n")
 	last := -1 // the last line written
@@ -142,8 +142,8 @@ func matches(out *strings.Builder, re *regexp.Regexp, name, text string, around 
 	}
 }
 
-// files calls fn for every regular file below a directory that git does not ignore, with
-// its path below the directory and its absolute path.
+// files calls fn for every regular file below a directory that git does not ignore, with its path
+// relative to the directory and its absolute path.
 func (s *Space) files(ctx context.Context, path string, fn func(rel, abs string) error) error {
 	p, err := s.locate(path)
 	if err != nil {
@@ -166,7 +166,7 @@ func (s *Space) files(ctx context.Context, path string, fn func(rel, abs string)
 	each := func(rel string) error {
 		abs := filepath.Join(p.abs, rel)
 		if info, err := os.Lstat(abs); err != nil || !info.Mode().IsRegular() {
-			return nil // a link leads to a file that is found where it is
+			return nil // the target of a link is found at its own place
 		}
 		if s.hides(rules, abs) {
 			return nil
@@ -188,7 +188,7 @@ func (s *Space) files(ctx context.Context, path string, fn func(rel, abs string)
 	return filepath.WalkDir(p.abs, func(abs string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil && abs != p.abs:
-			return nil // one directory that cannot be read
+			return nil // skip a directory that cannot be read
 		case err != nil:
 			return err
 		case d.IsDir() && d.Name() == ".git":
@@ -204,7 +204,7 @@ func (s *Space) files(ctx context.Context, path string, fn func(rel, abs string)
 	})
 }
 
-// gitFiles are the files below a directory of a repository that git knows or would add.
+// gitFiles returns the files below a directory of a repository that git tracks or would add.
 func gitFiles(ctx context.Context, dir string) ([]string, error) {
 	cmd := exec.CommandContext(ctx, "git", "-C", dir, "-c", "core.fsmonitor=false", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate")
 	cmd.Env = append(os.Environ(), "GIT_OPTIONAL_LOCKS=0", "LC_ALL=C")

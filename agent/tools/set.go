@@ -7,7 +7,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Tools are the tools of the space.
+// Tools returns the tools of the space.
 func (s *Space) Tools() []Tool {
 	return []Tool{
 		s.readTool(), s.lsTool(), s.globTool(), s.grepTool(), s.writeTool(), s.editTool(), s.todoTool(),
@@ -15,15 +15,14 @@ func (s *Space) Tools() []Tool {
 	}
 }
 
-// Policy is what bounds the tools of a session, beside its mode.
+// Policy restricts the tools of a session, in addition to its mode.
 type Policy struct {
 	Spec team.Filter      // of the agent's spec
 	Kind team.SessionKind // of the session
 	Mode team.Mode
 }
 
-// Filter returns the tools that a session's request lists, by name: the same set that
-// can be called.
+// Filter returns the tools that a session's request lists, by name: the same ones can be called.
 func (p Policy) Filter(all []Tool) []Tool {
 	out := slices.DeleteFunc(slices.Clone(all), func(t Tool) bool { return !p.has(t) })
 	slices.SortFunc(out, func(a, b Tool) int { return strings.Compare(a.Name, b.Name) })

@@ -23,16 +23,16 @@ const (
 	shellGrace   = 2 * time.Second // between SIGTERM and SIGKILL
 )
 
-// maxBackground is how many commands run in the background.
+// maxBackground is the maximum number of background commands.
 const maxBackground = 8
 
-// ShellConfig says how commands run.
+// ShellConfig configures commands.
 type ShellConfig struct {
-	Env      []string // the whole environment: without keys of providers, without the member's token
+	Env      []string // the whole environment, without keys of providers and the member's token
 	Commands run.Book // where commands are recorded while they run
-	// Task adds the variables of the task that is in work; nil: none.
+	// Task returns the variables of the current task; nil: none.
 	Task func(ctx context.Context) ([]string, error)
-	// Enter changes the thread that starts a command, to confine it; nil: nothing.
+	// Enter is called on the thread that starts a command, to confine it; may be nil.
 	Enter func() error
 }
 
@@ -77,7 +77,7 @@ func (s *Space) shellTool() Tool {
 		})
 }
 
-// execute runs a command and returns when nothing is left of it.
+// execute runs a command and returns when no process of it is left.
 func (s *Space) execute(ctx context.Context, command string, limit time.Duration, out *tail) (run.Ended, error) {
 	scope, err := s.cfg.Shell.Commands.Open(run.Tool, s.dir)
 	if err != nil {
@@ -92,7 +92,7 @@ func (s *Space) execute(ctx context.Context, command string, limit time.Duration
 	return end, errors.Join(err, safe.Close(), scope.Close())
 }
 
-// environ is the environment of a command that begins now.
+// environ returns the environment of a new command.
 func (s *Space) environ(ctx context.Context) ([]string, error) {
 	if s.cfg.Shell.Task == nil {
 		return s.cfg.Shell.Env, nil
@@ -101,7 +101,7 @@ func (s *Space) environ(ctx context.Context) ([]string, error) {
 	return slices.Concat(s.cfg.Shell.Env, task), err
 }
 
-// ended is the result of a command.
+// ended returns the result of a command.
 func ended(text, file string, end run.Ended, limit time.Duration) Out {
 	text = strings.TrimRight(text, "\n")
 	if text != "" {
@@ -110,7 +110,7 @@ func ended(text, file string, end run.Ended, limit time.Duration) Out {
 	return Out{Text: text + "[" + end.Why(limit) + "]", Failed: !end.OK(), Note: end.Why(limit), File: file}
 }
 
-// background are the commands of a session that run beside its turns.
+// background has the commands of a session that run beside its turns.
 type background struct {
 	mu     sync.Mutex
 	list   []*job
@@ -119,7 +119,7 @@ type background struct {
 	wait   sync.WaitGroup
 }
 
-// job is one command in the background.
+// job is one background command.
 type job struct {
 	id      string
 	command string
@@ -191,7 +191,7 @@ func (b *background) close() {
 	}
 }
 
-// Background lists the commands that run in the background, one line each.
+// Background lists the background commands, one line each.
 func (s *Space) Background() []string {
 	s.back.mu.Lock()
 	defer s.back.mu.Unlock()
@@ -211,7 +211,7 @@ func (s *Space) shellOutputTool() Tool {
 			if err != nil {
 				return Out{}, err
 			}
-			over := j.ended() // before the output is read: what it wrote until then is there
+			over := j.ended() // before its output is read, so that the output is complete
 			text := j.out.news()
 			if !over {
 				return Out{Text: fmt.Sprintf("%s\n[%s runs since %s]", text, j.id, time.Since(j.began).Round(time.Second)), Note: j.id + " runs"}, nil
@@ -240,24 +240,24 @@ func (s *Space) shellKillTool() Tool {
 		})
 }
 
-// Parts of a long output that are shown.
+// Sizes of the parts of a long output that are shown.
 const (
 	headBytes = 15 << 10
 	tailBytes = 35 << 10
-	fileBytes = 16 << 20 // at most, of an output that is kept
+	fileBytes = 16 << 20 // maximum of a stored output
 )
 
-// tail keeps the beginning and the end of an output, and in a file all of it once it is
-// too long to be shown.
+// tail keeps the beginning and the end of an output, and all of it in a file once it is too long
+// to be shown.
 type tail struct {
 	progress func(string)
 	dir      string
 
 	mu    sync.Mutex
 	head  []byte
-	last  []byte // what follows head; its beginning is cut
+	last  []byte // output after head, with its beginning cut
 	total int64
-	told  int64 // of total, by news
+	told  int64 // part of total that was reported
 	file  *os.File
 	kept  int64 // bytes in the file
 	err   error
@@ -265,7 +265,7 @@ type tail struct {
 
 func newTail(progress func(string), dir string) *tail { return &tail{progress: progress, dir: dir} }
 
-// Write is io.Writer's. It never fails: a full disk must not stop a command.
+// Write implements io.Writer. It never fails: a full disk must not stop a command.
 func (t *tail) Write(b []byte) (int, error) {
 	t.mu.Lock()
 	t.total += int64(len(b))
@@ -285,7 +285,7 @@ func (t *tail) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// keep writes the output to a file as soon as it is longer than what is shown.
+// keep writes the output to a file once it is longer than what is shown.
 func (t *tail) keep(b []byte) {
 	if t.dir == "" || t.err != nil || t.total <= headBytes+tailBytes || t.kept >= fileBytes {
 		return
@@ -308,7 +308,7 @@ func (t *tail) keep(b []byte) {
 	}
 }
 
-// end is the whole output, or its beginning and end with the file that has all of it.
+// end returns the whole output, or its beginning and end with the file that has all of it.
 func (t *tail) end() (text, file string, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -335,7 +335,7 @@ func (t *tail) end() (text, file string, err error) {
 	return strings.ToValidUTF8(string(t.head), "") + note + " ...]\n" + strings.ToValidUTF8(string(last), ""), file, nil
 }
 
-// news is what was written since the last call, as far as it is kept.
+// news returns what was written since the last call, as far as it is kept.
 func (t *tail) news() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -353,7 +353,7 @@ func (t *tail) news() string {
 	return fmt.Sprintf("[... %d bytes left out ...]\n%s", fresh-int64(len(t.last)), strings.ToValidUTF8(string(t.last), ""))
 }
 
-// drop removes what was kept of an output that nobody is shown.
+// drop removes the file of an output that is not shown.
 func (t *tail) drop() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

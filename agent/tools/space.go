@@ -19,25 +19,25 @@ import (
 	"github.com/teamctl/teamctl/internal/atomicfile"
 )
 
-// Config says where tools work.
+// Config configures a Space.
 type Config struct {
 	Dir     string   // the worktree, absolute
-	Outputs string   // directory of the member's bundle for long results; "" keeps none
-	Home    string   // the home directory of teamctl, whose files are not the agent's
-	Open    []string // directories outside Dir that may be read without asking: skills, overlays
-	Closed  []string // files that are opened in no mode: keys
-	// Rules returns the team's rules and the member's mode as they are now; nil: no rules.
+	Outputs string   // directory of the member's bundle for long results; "" for none
+	Home    string   // home directory of teamctl, whose files are not the agent's
+	Open    []string // directories outside Dir that may be read without approval: skills, overlays
+	Closed  []string // files that no mode permits to open: keys
+	// Rules returns the current rules of the team and the member's mode; nil: no rules.
 	Rules func(context.Context) (Rules, error)
 	Shell ShellConfig
-	// Seen are the contents that the session has seen in earlier processes, as Out.Seen
-	// told them.
+	// Seen are the contents that the session has seen in earlier processes, as reported in
+	// Out.Seen.
 	Seen map[string]string
-	// Secrets are hidden in what commands and pages say, before anything of it is
-	// written; nil hides nothing.
+	// Secrets are hidden in the output of commands and pages before it is stored; nil hides
+	// nothing.
 	Secrets *secrets.Set
 }
 
-// Space is where the tools of one session work. It remembers what the session has read.
+// Space is the working area of one session's tools. It remembers what the session has read.
 type Space struct {
 	cfg  Config
 	dir  string // cfg.Dir with its links resolved
@@ -53,7 +53,7 @@ type Space struct {
 	back background
 }
 
-// Open opens a space; Close ends what runs in the background and releases it.
+// Open opens a space; Close ends its background commands and releases it.
 func Open(cfg Config) (*Space, error) {
 	dir, err := filepath.EvalSymlinks(cfg.Dir)
 	if err != nil {
@@ -85,10 +85,10 @@ func Open(cfg Config) (*Space, error) {
 	return s, nil
 }
 
-// sweepAge protects the files of others who write now.
+// sweepAge protects the files of running writers.
 const sweepAge = time.Minute
 
-// sweep removes what a kill in the middle of a write left in the worktree: it would be
+// sweep removes what a writer killed during a write has left in the worktree, which would be
 // committed as work.
 func (s *Space) sweep() {
 	list, err := gitFiles(context.Background(), s.dir)
@@ -105,32 +105,32 @@ func (s *Space) sweep() {
 	}
 }
 
-// Close ends every command in the background and closes the space.
+// Close ends all background commands and closes the space.
 func (s *Space) Close() error {
 	s.back.close()
 	return s.root.Close()
 }
 
-// Where says where a path leads.
+// Where classifies the target of a path.
 type Where int
 
-// Places.
+// Values of Where.
 const (
 	Inside    Where = iota // in the worktree
-	Readable               // outside, and may be read without asking
+	Readable               // outside, and may be read without approval
 	Outside                // anything else
-	Forbidden              // read and written in no mode
+	Forbidden              // never read or written
 )
 
-// place is a path with all of its links resolved.
+// place is a path with all links resolved.
 type place struct {
 	abs   string // resolved
-	rel   string // to the worktree, where it is inside
+	rel   string // relative to the worktree, if inside
 	where Where
 }
 
-// Locate says where a path leads, links followed; its end may not exist yet. One that
-// cannot be followed is judged by its name.
+// Locate classifies the target of a path, following links; its end need not exist. A path that
+// cannot be resolved is judged by its name.
 func (s *Space) Locate(path string) Where {
 	p, err := s.locate(path)
 	switch {
@@ -142,7 +142,7 @@ func (s *Space) Locate(path string) Where {
 	return Outside
 }
 
-// absolute is a path from the worktree, its links not followed.
+// absolute returns the absolute form of a path, without following links.
 func (s *Space) absolute(path string) string {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(s.dir, path)
@@ -171,11 +171,11 @@ func (s *Space) locate(path string) (place, error) {
 	return p, err
 }
 
-// whereIs is the place of a path that has no links in it.
+// whereIs classifies a path without links.
 func (s *Space) whereIs(abs string) Where {
 	inside := below(s.dir, abs)
 	inHome := s.home != "" && below(s.home, abs)
-	if inside && inHome { // the inner one counts: a worktree is in the home, or a repository has the home in it
+	if inside && inHome { // the inner one counts: a worktree may be in the home directory, or the home directory in a repository
 		inside = below(s.home, s.dir)
 	}
 	switch {
@@ -191,8 +191,8 @@ func (s *Space) whereIs(abs string) Where {
 	return Outside
 }
 
-// forbidden names what no tool opens, wherever it works: the environments and the memory
-// of processes, and keys.
+// forbidden reports files that no tool opens anywhere: the environments and memory of processes,
+// and keys.
 func forbidden(abs string) bool {
 	f := strings.Split(strings.TrimPrefix(abs, "/"), "/")
 	if f[0] == "proc" {
@@ -211,13 +211,13 @@ func forbidden(abs string) bool {
 	return false
 }
 
-// below reports whether path is dir or in it; both are resolved.
+// below reports whether path is dir or below it; both are resolved.
 func below(dir, path string) bool {
 	rel, err := filepath.Rel(dir, path)
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, "../")
 }
 
-// real is a directory, which may not exist yet, with its links resolved.
+// real resolves the links of a directory, which need not exist.
 func real(path string) string {
 	if p, err := resolve(filepath.Clean(path)); err == nil {
 		return p
@@ -225,7 +225,7 @@ func real(path string) string {
 	return filepath.Clean(path)
 }
 
-// resolve follows every link of a path of which the end may not exist yet.
+// resolve follows all links of a path whose end need not exist.
 func resolve(path string) (string, error) {
 	rest := ""
 	for at := path; ; at = filepath.Dir(at) {
@@ -237,7 +237,7 @@ func resolve(path string) (string, error) {
 			return "", err
 		}
 		if _, lerr := os.Lstat(at); lerr == nil {
-			return "", err // a link to what does not exist
+			return "", err // a link to a missing file
 		}
 		rest = filepath.Join(filepath.Base(at), rest)
 	}
@@ -272,10 +272,10 @@ func (s *Space) openFile(path string) (place, *os.File, error) {
 	return p, f, err
 }
 
-// maxFile bounds what is read into memory.
+// maxFile is the maximum size of a file read into memory.
 const maxFile = 64 << 20
 
-// load reads a whole file and remembers that the session has seen it.
+// load reads a whole file and records that the session has seen it.
 func (s *Space) load(path string) (place, []byte, error) {
 	p, f, err := s.openFile(path)
 	if err != nil {
@@ -292,7 +292,7 @@ func (s *Space) load(path string) (place, []byte, error) {
 	return p, b, nil
 }
 
-// saw remembers the content of a file, and returns what Config.Seen takes.
+// saw records the content of a file, and returns it in the form of Config.Seen.
 func (s *Space) saw(p place, content []byte) map[string]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -301,8 +301,7 @@ func (s *Space) saw(p place, content []byte) map[string]string {
 	return map[string]string{p.abs: hex.EncodeToString(sum[:])}
 }
 
-// fresh returns an error unless the session has read the file and nobody has changed it
-// since.
+// fresh returns an error unless the session has read the file and it is unchanged since.
 func (s *Space) fresh(path string, p place, content []byte) error {
 	s.mu.Lock()
 	sum, ok := s.seen[p.abs]
@@ -316,8 +315,8 @@ func (s *Space) fresh(path string, p place, content []byte) error {
 	return nil
 }
 
-// plainPathError is the cause of a file error without the path, which may be another than
-// the one that was given.
+// plainPathError returns the cause of a file error without the path, which may differ from the
+// given one.
 func plainPathError(err error) string {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {

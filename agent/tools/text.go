@@ -17,18 +17,17 @@ import (
 const (
 	MaxLines = 2000
 	MaxBytes = 50 << 10
-	maxLine  = 2000 // bytes of a line that are shown
+	maxLine  = 2000 // bytes shown of a line
 )
 
-// binary reports whether content is not text: it has a NUL byte in its first 8 kB, or is
-// no UTF-8 there.
+// binary reports whether content is not text: its first 8 kB contain a NUL byte, or are not UTF-8.
 func binary(b []byte) bool {
 	head := b[:min(len(b), 8<<10)]
 	if bytes.IndexByte(head, 0) >= 0 {
 		return true
 	}
 	for i := 0; i < utf8.UTFMax && len(head) < len(b) && !utf8.Valid(head); i++ {
-		head = head[:len(head)-1] // its last character may be cut
+		head = head[:len(head)-1] // its last character may be incomplete
 	}
 	return !utf8.Valid(head)
 }
@@ -41,12 +40,12 @@ func cutLine(line string) string {
 	return fmt.Sprintf("%s... [%d bytes more]", strings.ToValidUTF8(line[:maxLine], ""), len(line)-maxLine)
 }
 
-// Fit is a text that some tool has returned as an Out: all of it, or its beginning with the
-// name of the file that has the rest.
+// Fit converts a text returned by a tool to an Out: all of it, or its beginning with the name of
+// the file that has the rest.
 func (s *Space) Fit(tool, text string) (Out, error) { return s.fit(tool, text) }
 
-// fit makes an Out of a text: all of it, or its beginning with the name of the file that
-// has the rest.
+// fit converts a text to an Out: all of it, or its beginning with the name of the file that has
+// the rest.
 func (s *Space) fit(tool, text string) (Out, error) {
 	text = s.cfg.Secrets.Hide(text)
 	if len(text) <= MaxBytes && strings.Count(text, "\n") <= MaxLines {
@@ -80,8 +79,7 @@ func (s *Space) fit(tool, text string) (Out, error) {
 	return Out{Text: fmt.Sprintf("%s\n[%s; the whole is in %s]", strings.TrimRight(head, "\n"), rest, file), File: file}, nil
 }
 
-// Spill writes a text to a file of the bundle that survives a power failure, and returns
-// its path; "" without a bundle.
+// Spill writes a text durably to a file of the bundle, and returns its path; "" without a bundle.
 func (s *Space) Spill(tool, text string) (string, error) {
 	if s.cfg.Outputs == "" {
 		return "", nil

@@ -37,8 +37,8 @@ func (s *Space) todoTool() Tool {
 		})
 }
 
-// RestoreTodo takes the list from the input of an earlier call of todo: after a restart
-// the transcript has it.
+// RestoreTodo restores the list from the input of an earlier todo call, which the transcript has
+// after a restart.
 func (s *Space) RestoreTodo(input json.RawMessage) {
 	in, err := decode[todoIn](input)
 	if err != nil {
@@ -49,14 +49,14 @@ func (s *Space) RestoreTodo(input json.RawMessage) {
 	s.mu.Unlock()
 }
 
-// Todo is the list as text, "" without one.
+// Todo returns the list as text, "" without one.
 func (s *Space) Todo() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return todoText(s.todo)
 }
 
-// TodoText is the list that a call of todo has kept, from the call's input, as text.
+// TodoText formats the list in the input of a todo call.
 func TodoText(input json.RawMessage) string {
 	in, err := decode[todoIn](input)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/teamctl/teamctl/agent/model"
 )
 
-// Class is what a tool does to the world; policy and modes are about classes.
+// Class is the kind of a tool's effect; policy and modes refer to classes.
 type Class string
 
 // Classes of tools.
@@ -22,21 +22,21 @@ const (
 	Edit    Class = "edit"
 	Shell   Class = "shell"
 	Fetch   Class = "fetch"
-	Team    Class = "team"    // an operation of the team, which has gates of its own
-	Session Class = "session" // of the agent's own sessions and specs
+	Team    Class = "team"    // an operation of the team, with gates of its own
+	Session Class = "session" // on the agent's own sessions and specs
 	MCP     Class = "mcp"
 	Own     Class = "own" // the agent's own notes: no gate
 )
 
-// Tool is one that a model may call.
+// Tool is a tool that a model may call.
 type Tool struct {
 	model.Tool
 	Class Class
-	// ReadOnly tools run beside each other, and again after a kill.
+	// ReadOnly tools run concurrently, and are repeated after a kill.
 	ReadOnly bool
-	// About returns what a call is about, for the rules. Nil: nothing that rules know.
+	// About returns the subject of a call, for the rules. Nil: nothing that rules match.
 	About func(input json.RawMessage) Subject
-	// Run carries out a call whose input fits the schema.
+	// Run carries out a call whose input matches the schema.
 	Run func(ctx context.Context, c Call) (Out, error)
 }
 
@@ -44,18 +44,18 @@ type Tool struct {
 type Call struct {
 	ID    string
 	Input json.RawMessage
-	// Progress is called with output as it comes; nil: nobody looks.
+	// Progress is called with output as it arrives; may be nil.
 	Progress func(text string)
 }
 
-// Out is what came of a call.
+// Out is the result of a call.
 type Out struct {
 	Text   string
 	Failed bool
 	Note   string            // one line for a screen
 	Diff   string            // unified, of an edit
 	Paths  []string          // files that it changed, relative to the worktree
-	File   string            // absolute path of the whole text, where Text is a part of it
+	File   string            // absolute path of the whole text, if Text is a part of it
 	Seen   map[string]string // hashes of the files whose content the session knows now
 }
 
@@ -66,20 +66,20 @@ type Subject struct {
 	Host    string // of a fetch
 }
 
-// failed is an Out for what the model did wrong.
+// failed returns an Out for a mistake of the model.
 func failed(format string, args ...any) Out {
 	return Out{Text: fmt.Sprintf(format, args...), Failed: true}
 }
 
-// wrong is an error that the model is told.
+// wrong is an error to be reported to the model.
 type wrong struct{ text string }
 
 func (w wrong) Error() string { return w.text }
 
 func wrongf(format string, args ...any) error { return wrong{fmt.Sprintf(format, args...)} }
 
-// Typed makes a tool of a function with a typed input. The schema comes from the type:
-// its json and jsonschema tags.
+// Typed makes a tool from a function with a typed input. The schema comes from the json and
+// jsonschema tags of the type.
 func Typed[In any](name, description string, class Class, readOnly bool, about func(In) Subject, run func(context.Context, Call, In) (Out, error)) Tool {
 	schema, err := jsonschema.For[In](nil)
 	if err != nil {
@@ -114,7 +114,7 @@ func Typed[In any](name, description string, class Class, readOnly bool, about f
 	return t
 }
 
-// decode reads the input of a call: one JSON object, and no field that the type lacks.
+// decode decodes the input of a call: one JSON object without unknown fields.
 func decode[In any](input json.RawMessage) (in In, err error) {
 	if len(bytes.TrimSpace(input)) == 0 {
 		input = json.RawMessage("{}")
@@ -130,7 +130,7 @@ func decode[In any](input json.RawMessage) (in In, err error) {
 	return in, required(in, input)
 }
 
-// plainError says what is wrong with an input in words that name the field.
+// plainError describes a mistake in an input, naming the field.
 func plainError(err error) string {
 	var kind *json.UnmarshalTypeError
 	var syntax *json.SyntaxError
@@ -145,7 +145,7 @@ func plainError(err error) string {
 	return err.Error()
 }
 
-// required checks that every field which the schema requires is given.
+// required checks that all fields required by the schema are present.
 func required[In any](_ In, input json.RawMessage) error {
 	schema, err := jsonschema.For[In](nil)
 	if err != nil {
