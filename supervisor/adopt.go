@@ -14,8 +14,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// adoptAll takes over every generation that an earlier supervisor left. It runs
-// before the loop, so it may touch the members; adoptions go in parallel.
+// adoptAll adopts every generation that an earlier supervisor left. It runs before the loop, so it
+// may access the members; adoptions run in parallel.
 func (s *Supervisor) adoptAll(ctx context.Context) {
 	ended := s.endForeign(ctx)
 	defer s.restored(ctx, ended)
@@ -40,8 +40,8 @@ func (s *Supervisor) adoptAll(ctx context.Context) {
 	}
 }
 
-// adoption is what an attempt to adopt has found: a living generation, none (the
-// zero value), or that nobody can tell.
+// adoption is the result of an attempt to adopt: a living generation, none (the zero value), or
+// unknown.
 type adoption struct {
 	at     backends.Attached
 	plan   Plan
@@ -57,7 +57,8 @@ func (s *Supervisor) adopt(ctx context.Context, row ledger.Member) (a adoption) 
 	}
 	at, err := backend.Adopt(ctx, s.cfg.Layout.Bundle(row.Name))
 	if err != nil {
-		// Whatever the backend says: dead is what two independent probes say.
+		// Regardless of the backend's error, a member counts as dead only if two independent probes
+		// agree.
 		if alive := s.maybeAlive(row); alive != "" {
 			return adoption{unsure: fmt.Errorf("%w (%s)", err, alive)}
 		}
@@ -65,8 +66,8 @@ func (s *Supervisor) adopt(ctx context.Context, row ledger.Member) (a adoption) 
 		return a
 	}
 	if at.Proc().Generation != row.Generation {
-		// The bundle speaks of another generation than the ledger: the newest start
-		// never came so far. Whatever this one is, it must not live beside the next.
+		// The bundle belongs to another generation than the ledger's: the newest start did not get
+		// that far. Whichever this one is, it must not run beside the next.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*s.policy.Grace)
 		defer cancel()
 		if err := at.Stop(ctx, s.policy.Grace); err != nil {
@@ -85,8 +86,8 @@ func (s *Supervisor) adopt(ctx context.Context, row ledger.Member) (a adoption) 
 	return a
 }
 
-// settleAdopted writes what adoption has found: up, ended, never started, or that
-// it is not known, which is looked into again.
+// settleAdopted writes the result of an adoption: up, ended, never started, or unknown, which is
+// checked again.
 func (s *Supervisor) settleAdopted(m *member, a adoption) {
 	switch {
 	case a.unsure != nil:
@@ -120,8 +121,7 @@ func (s *Supervisor) settleAdopted(m *member, a adoption) {
 	}
 }
 
-// bornAt is when the agent was started, by this process's monotonic clock; zero
-// where that cannot be found out.
+// bornAt returns when the agent was started, by this process's monotonic clock; zero if unknown.
 func bornAt(at backends.Attached) time.Time {
 	p := at.Proc()
 	if p.Shim.PID == 0 {
@@ -134,7 +134,7 @@ func bornAt(at backends.Attached) time.Time {
 	return time.Now().Add(-age)
 }
 
-// wasLaunched reports whether the row's generation was handed to the backend.
+// wasLaunched reports whether the row's generation was passed to the backend.
 func (s *Supervisor) wasLaunched(m *member) bool {
 	_, err := bundle.ReadLaunch(s.cfg.Layout.Bundle(m.row.Name), m.row.Generation)
 	return err == nil

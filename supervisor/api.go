@@ -7,53 +7,53 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Launcher turns a member into what its backend starts: argv, environment and
-// files under its bundle. The rooms adapter and agent implement it.
+// Launcher turns a member into what its backend starts: argv, environment and files in its bundle.
 type Launcher interface {
-	// Plan is pure but for writing per-session files below the bundle.
+	// Plan is pure, except for writing per-session files to the bundle.
 	Plan(ctx context.Context, in PlanIn) (Plan, error)
 }
 
-// PlanIn is what a Launcher may know.
+// PlanIn is the input of a Launcher.
 type PlanIn struct {
 	Layout team.Layout
 	Team   ledger.TeamRow
 	Member ledger.Member
-	Dir    string   // where the agent will run
-	Env    []string // the environment to build on
-	// Members reads the roster, for agents that are told who is there.
+	Dir    string   // working directory
+	Env    []string // the base of the environment
+	// Members reads the roster, for agents that are told about the other members.
 	Members func(ctx context.Context) ([]ledger.Member, error)
-	Adopt   bool // the generation runs already: nothing is chosen, asked or written
+	Adopt   bool // the generation is already running: nothing is chosen, asked or written
 }
 
-// Plan is what to start.
+// Plan describes what to start.
 type Plan struct {
 	Argv []string
 	Env  []string // whole environment
 	// AnswersShutdown: the agent reads its mailbox and answers a shutdown_request.
 	AnswersShutdown bool
-	// ReportsReady: the agent says ready over the notify socket; else it is ready when up.
+	// ReportsReady: the agent reports over the notify socket when it is ready; otherwise it is
+	// ready when up.
 	ReportsReady bool
-	// Channel: mail gets in, and states come out, by a channel of Config.Courier.
+	// Channel: a channel of Config.Courier delivers mail and reports states.
 	Channel bool
-	// Notes are what a person should know of this plan.
+	// Notes are remarks on this plan for a person.
 	Notes []string
 }
 
-// SpawnOut is the new member, up.
+// SpawnOut is the new member, which is up.
 type SpawnOut struct {
 	Member   ledger.Member `json:"member"`
-	Renamed  bool          `json:"renamed,omitempty"` // the asked name was taken
-	Again    bool          `json:"again,omitempty"`   // it has the worktree that an earlier member of its name left
+	Renamed  bool          `json:"renamed,omitempty"` // the requested name was in use
+	Again    bool          `json:"again,omitempty"`   // it reuses the worktree left by an earlier member of its name
 	Pane     team.Pane     `json:"pane"`
 	Warnings []string      `json:"warnings,omitempty"`
 }
 
-// MemberStatus is a member as the supervisor sees it now.
+// MemberStatus is the supervisor's current view of a member.
 type MemberStatus struct {
 	ledger.Member
 	Pane team.Pane `json:"pane"`
-	Busy string    `json:"busy,omitempty"` // the step under way: "starting", "stopping"
+	Busy string    `json:"busy,omitempty"` // the current step: "starting", "stopping"
 }
 
 // Status is the supervisor's view of its team.

@@ -9,22 +9,21 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Approved is the intent (see [ledger.Intent]) of an approval that lets members be
-// spawned.
+// Approved is the intent (see [ledger.Intent]) of an approval that permits spawning members.
 type Approved struct {
 	Spawn team.SpawnRequest `json:"spawn"`
 	Count int               `json:"count"`
 }
 
-// CarryOut does what an approval lets happen, if that was not done before, and returns
-// what came of it: whoever asks, and however often, it happens once. ctx bounds only
-// the waiting. An approval without an intent is CodeNotFound.
+// CarryOut carries out the action of an approval, unless that was done before, and returns its
+// outcome: it happens once, whoever requests it and however often. ctx bounds only the wait. An
+// approval without an intent is CodeNotFound.
 func (s *Supervisor) CarryOut(ctx context.Context, approval int64) (ledger.Outcome, error) {
 	return ask(ctx, s, func(reply func(ledger.Outcome, error)) { s.intents.CarryOut(approval, reply) })
 }
 
-// spawnApproved spawns the members of an approval that are not there yet. What the end of the
-// supervisor cuts short is ErrStopped, and stays open.
+// spawnApproved spawns the missing members of an approval. A spawn cut short by the end of the
+// supervisor is ErrStopped, and stays open.
 func (s *Supervisor) spawnApproved(ctx context.Context, approval int64, what json.RawMessage) (names []string, err error) {
 	var do Approved
 	if err := json.Unmarshal(what, &do); err != nil {

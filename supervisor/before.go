@@ -17,28 +17,27 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// A directory that was put back from a backup speaks of generations whose locks and
-// records are those of the directory that was there before. They cannot be adopted:
-// what they write goes to files without a name. They are ended, whether the restored
-// ledger knows them or not, and every member that the ledger has as running is started
-// again where it is wanted: how its process ended says nothing of the member, so that its
-// restart policy is not asked.
+// A directory restored from a backup names generations whose locks and records belong to the
+// directory before it. They cannot be adopted, since they write to deleted files. They are ended,
+// whether or not the restored ledger knows them, and every member that the ledger lists as running
+// is started again if it should be: the end of its process says nothing about the member, so its
+// restart policy does not apply.
 
-// Before is what is known of the directory's past when a supervisor starts.
+// Before is what is known about the directory's past when a supervisor starts.
 type Before struct {
-	Restored bool       // no supervisor has run since it was put here
-	From     string     // the team's directory before, where that was another
-	Words    *LastWords // of the supervisor that was here before; nil: none
-	// Close removes what the backends keep for the team at From; may be nil.
+	Restored bool       // no supervisor has run since it was restored
+	From     string     // the team's previous directory, if it was another
+	Words    *LastWords // of the previous supervisor of this path; nil: none
+	// Close removes the backends' resources for the team at From; may be nil.
 	Close func(ctx context.Context) error
 }
 
-// reasonRestored is why an agent of the directory before has ended.
+// reasonRestored is why an agent of the previous directory was ended.
 const reasonRestored = "its team's directory was put back from a copy"
 
-// endForeign ends the agents of the directory that was here before and returns the names
-// of all that were ended for that, by whomever. Those of this directory, and of one that
-// has taken the old place, hold their run locks there and are left alone.
+// endForeign ends the agents of the previous directory and returns the names of all members ended
+// for that reason, by any process. Agents of this directory, and of one now at the old path, hold
+// their run locks there and are left alone.
 func (s *Supervisor) endForeign(ctx context.Context) map[string]bool {
 	b := s.cfg.Before
 	ended := map[string]bool{}
@@ -94,7 +93,7 @@ func (s *Supervisor) endForeign(ctx context.Context) map[string]bool {
 	return ended
 }
 
-// restored writes down that the directory was put back, and who has ended for it.
+// restored records that the directory was restored, and which members were ended.
 func (s *Supervisor) restored(ctx context.Context, ended map[string]bool) {
 	if !s.cfg.Before.Restored && len(ended) == 0 {
 		return

@@ -9,10 +9,10 @@ import (
 	"github.com/teamctl/teamctl/supervisor/state"
 )
 
-// bus is the supervisor as its services see it.
+// bus implements the Bus of the services.
 type bus struct{ s *Supervisor }
 
-// job is a function of a service that runs on the loop.
+// job is a function of a service to be run on the loop.
 type job struct {
 	what string
 	f    func()
@@ -20,7 +20,7 @@ type job struct {
 
 func (j job) apply(*Supervisor) { j.f() }
 
-// fired is the end of a service's timer.
+// fired reports that a service's timer has fired.
 type fired struct {
 	name string
 	f    func()
@@ -75,7 +75,7 @@ func view(m *member) loop.Member {
 	return loop.Member{Member: m.row, Busy: m.step != "" || m.stop != nil, Paused: state.Paused(m.row), Channel: m.plan.Channel, Screen: m.at}
 }
 
-// The rest is delivery.Core.
+// The following methods implement delivery.Core.
 
 func (b bus) Patch(session string, p ledger.MemberPatch) error {
 	m := b.s.members[session]

@@ -9,22 +9,22 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// changePause is the least time between two looks at a ledger that keeps
-// changing; it bounds what a flood of writes costs the
-// supervisor. Where the looks themselves take long it rests in proportion.
+// changePause is the minimum time between two looks at a ledger that keeps changing; it bounds the
+// supervisor's cost of a flood of writes. If the looks themselves take long, the pause grows in
+// proportion.
 const changePause = 10 * time.Millisecond
 
-// lookRest is how many times as long as a look took is rested after it.
+// lookRest is the pause after a look, as a multiple of its duration.
 const lookRest = 2
 
-// onLedgerChange schedules a look at what others wrote.
+// onLedgerChange schedules a look at changes made by others.
 func (s *Supervisor) onLedgerChange() {
 	if s.timers["changes"] == nil {
 		s.after("changes", max(changePause, lookRest*s.looking), changed{})
 	}
 }
 
-// changed looks at the events since the last look.
+// changed makes the loop read the events since the last look.
 type changed struct{}
 
 func (changed) apply(s *Supervisor) {
@@ -67,7 +67,7 @@ func (changed) apply(s *Supervisor) {
 	s.lookServices(roster)
 }
 
-// posted looks at one message: an answer to a shutdown request is acted on.
+// posted handles one message: an answer to a shutdown request takes effect.
 func (s *Supervisor) posted(ctx context.Context, id string) {
 	msg, err := s.cfg.Ledger.Message(ctx, id)
 	if err != nil {
@@ -85,7 +85,7 @@ func (s *Supervisor) posted(ctx context.Context, id string) {
 	}
 }
 
-// refresh takes over what agents wrote about themselves (activity, readiness).
+// refresh reads what agents wrote about themselves (activity, readiness).
 func (s *Supervisor) refresh(ctx context.Context) {
 	rows, err := s.cfg.Ledger.Members(ctx, false)
 	if err != nil {
@@ -105,7 +105,7 @@ func (s *Supervisor) refresh(ctx context.Context) {
 	}
 }
 
-// onNote takes a datagram of a shim or agent.
+// onNote handles a datagram of a shim or agent.
 func (s *Supervisor) onNote(n Note) {
 	if n.Event == "seen" {
 		s.onSeen(n)

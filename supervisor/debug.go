@@ -10,7 +10,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// recent is how many of the loop's last messages are kept for looking at.
+// recent is the number of the loop's last messages that are kept for inspection.
 const recent = 256
 
 // traces is a ring of the loop's last messages.
@@ -19,7 +19,7 @@ type traces struct {
 	at   int
 }
 
-// trace keeps a message in the ring.
+// trace adds a message to the ring.
 func (s *Supervisor) trace(what string, began time.Time) {
 	t := team.Trace{At: began, What: what, Took: time.Since(began)}
 	if len(s.traces.list) < recent {
@@ -30,7 +30,7 @@ func (s *Supervisor) trace(what string, began time.Time) {
 	s.traces.at++
 }
 
-// describe names a message: its type and whom it is about.
+// describe returns the type of a message and its member.
 func describe(m message) string {
 	switch m := m.(type) {
 	case call:

@@ -11,11 +11,11 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// A generation that may live and cannot be adopted is in doubt: its state is not
-// known, nothing of its name is started, and adoption is tried again, first after
-// a second and then more and more rarely, until it is known.
+// A generation that may be alive and cannot be adopted is in doubt: its state is unknown, nothing
+// of its name is started, and adoption is retried, first after a second and then at growing
+// intervals, until the state is known.
 
-// doubt keeps a member in doubt and arms the next attempt. Whoever waits is told.
+// doubt marks a member as in doubt, arms the next attempt, and answers the waiting requests.
 func (s *Supervisor) doubt(m *member, why error) {
 	m.doubts++
 	m.unsure = team.Errorf(team.CodeUnavailable, "it is not known whether %s lives: %w", m.row.Name, why).
@@ -39,7 +39,7 @@ func (s *Supervisor) endDoubt(m *member) {
 	}
 }
 
-// adoptAgain tries once more to find out about a member.
+// adoptAgain retries the adoption of a member.
 type adoptAgain struct{ session string }
 
 func (a adoptAgain) apply(s *Supervisor) {
@@ -56,7 +56,7 @@ func (a adoptAgain) apply(s *Supervisor) {
 	})
 }
 
-// adopted is the end of an adoption step.
+// adopted is the result of an adoption step.
 type adopted struct {
 	session string
 	adoption
@@ -86,8 +86,8 @@ func (a adopted) apply(s *Supervisor) {
 	}
 }
 
-// endUnknown ends, by force, a generation that cannot be adopted: whatever is found of it
-// without its bundle.
+// endUnknown ends, by force, a generation that cannot be adopted: all of its processes that are
+// found without its bundle.
 func (s *Supervisor) endUnknown(m *member) {
 	if m.stop.outcome == "" {
 		m.stop.outcome = "forced"
@@ -103,7 +103,7 @@ func (s *Supervisor) endUnknown(m *member) {
 	})
 }
 
-// endedUnknown is the end of such a step.
+// endedUnknown is the result of such a step.
 type endedUnknown struct {
 	session, generation string
 	exit                backends.Exit
@@ -121,6 +121,6 @@ func (d endedUnknown) apply(s *Supervisor) {
 	exited{d.session, d.generation, d.exit}.apply(s)
 }
 
-// BundleProblems are the files of a member's bundle that cannot be read, with the
-// reason: another supervisor could not adopt the member.
+// BundleProblems returns the unreadable files of a member's bundle, with the reasons: another
+// supervisor could not adopt the member.
 func BundleProblems(b team.Bundle) []error { return bundle.Problems(b) }

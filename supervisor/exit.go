@@ -21,12 +21,12 @@ func (e exited) apply(s *Supervisor) {
 	if m == nil || m.row.Generation != e.generation || !m.row.Observed.Alive() && !m.owes {
 		return
 	}
-	if m.step == "stopping" { // stopDone goes on with it, so that a restart finds no step under way
+	if m.step == "stopping" { // left to stopDone, so that a restart finds no running step
 		m.pending = &e
 		return
 	}
 	if s.recordExit(m, e.exit) != nil {
-		// What follows is decided once the ledger knows of the exit.
+		// The consequences are determined once the ledger has the exit.
 		s.after("exit:"+e.session, time.Second, e)
 		return
 	}
@@ -38,7 +38,7 @@ func (e exited) apply(s *Supervisor) {
 		s.finish(m, team.Completed, "stopped", s.ordered(m.row).Remove)
 		return
 	}
-	// It ended amid a restart, whose supervisor is gone, or for its directory's sake.
+	// It ended during a restart whose supervisor is gone, or because of its directory.
 	if m.row.NextStart != 0 || m.replaced {
 		m.replaced = false
 		s.begin(m)
@@ -48,8 +48,8 @@ func (e exited) apply(s *Supervisor) {
 	s.follow(m, s.policy.Judge(m.row.Spec.Restart, e.exit, m.ran(e.exit), m.row.Failures))
 }
 
-// ran is how long the generation lived, by a clock that nobody sets where one was
-// looked at: the supervisor's own, or the agent's parent's.
+// ran returns how long the generation lived, by a clock that cannot be set if one was used: the
+// supervisor's, or that of the agent's parent.
 func (m *member) ran(e backends.Exit) time.Duration {
 	switch {
 	case !m.upSince.IsZero():
@@ -60,7 +60,7 @@ func (m *member) ran(e backends.Exit) time.Duration {
 	return e.At.Sub(time.UnixMilli(m.row.StartedAt))
 }
 
-// recordExit writes the exit and gives the member's tasks back.
+// recordExit writes the exit and releases the member's tasks.
 func (s *Supervisor) recordExit(m *member, e backends.Exit) error {
 	s.forgetReady(m)
 	ctx, cancel := s.write()
@@ -70,7 +70,7 @@ func (s *Supervisor) recordExit(m *member, e backends.Exit) error {
 		Observed: &gone, Activity: &unknown, ExitText: &text, Reason: &e.Reason,
 		PID: new(int), Ready: new(bool),
 	}
-	if !e.At.IsZero() { // it may have ended while no supervisor looked
+	if !e.At.IsZero() { // it may have ended while no supervisor was running
 		at := e.At.UnixMilli()
 		p.EndedAt = &at
 	}
@@ -87,8 +87,8 @@ func (s *Supervisor) recordExit(m *member, e backends.Exit) error {
 	return nil
 }
 
-// follow carries out what an exit leads to. What the ledger does not take now (the
-// disk is full, say) is told again: nobody would come back to a member that is left
+// follow carries out the consequences of an exit. If the ledger does not accept a write now (for
+// example because the disk is full), it is retried: nothing else would return to a member left as
 // exited.
 func (s *Supervisor) follow(m *member, v policy.Verdict) {
 	defer func() {
@@ -100,7 +100,7 @@ func (s *Supervisor) follow(m *member, v policy.Verdict) {
 	case team.Backoff:
 		next := s.clock.Wall().Add(v.Wait).UnixMilli()
 		backoff := team.Backoff
-		if err := s.clock.WritePause(s.cfg.Layout.Bundle(m.row.Name), m.row.Generation, v.Wait); err != nil { // before the row, which says that there is one
+		if err := s.clock.WritePause(s.cfg.Layout.Bundle(m.row.Name), m.row.Generation, v.Wait); err != nil { // before the row, which refers to it
 			s.log.Warn("record a back-off", "member", m.row.Name, "err", err)
 		}
 		if s.patch(m, ledger.MemberPatch{Observed: &backoff, Failures: &v.Failures, NextStart: &next}) != nil {
@@ -115,7 +115,7 @@ func (s *Supervisor) follow(m *member, v policy.Verdict) {
 		if m.row.Reason != "" && reason != m.row.Reason {
 			reason += ": " + m.row.Reason
 		}
-		// Its dead pane stays, so that a person can read why.
+		// The dead pane stays, so that a person can read the reason.
 		s.settle(m, team.Failed, reason, s.failed(m, reason))
 		s.publisher.Publish()
 	default:
@@ -123,7 +123,7 @@ func (s *Supervisor) follow(m *member, v policy.Verdict) {
 	}
 }
 
-// follows carries out a verdict that the ledger did not take.
+// follows carries out a verdict that the ledger did not accept before.
 type follows struct {
 	session, generation string
 	v                   policy.Verdict
@@ -133,13 +133,13 @@ func (f follows) apply(s *Supervisor) {
 	m := s.members[f.session]
 	if m == nil || m.row.Generation != f.generation || m.row.Observed != team.Exited ||
 		m.step != "" || m.stop != nil || m.row.Desired != team.WantRunning {
-		return // an order has come in between
+		return // a request has changed the member in between
 	}
 	s.follow(m, f.v)
 }
 
-// finish ends a member's life: final state, its place given back, and off the
-// roster where that was asked.
+// finish ends a member's life: it sets the final state, releases its place, and removes it from
+// the roster if requested.
 func (s *Supervisor) finish(m *member, final team.Observed, reason string, remove bool) {
 	s.settle(m, final, reason, s.terminated(m))
 	at := m.at

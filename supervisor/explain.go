@@ -11,7 +11,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Explain tells what a member does, who says so, and what else was seen.
+// Explain reports what a member is doing, the source, and other observations.
 func (s *Supervisor) Explain(ctx context.Context, name string) (team.Report, error) {
 	member := ""
 	r, err := ask(ctx, s, func(reply func(team.Report, error)) {
@@ -27,7 +27,7 @@ func (s *Supervisor) Explain(ctx context.Context, name string) (team.Report, err
 		if m.row.Observed == team.Running {
 			r.ModeFrom = s.delivery.SetMode(m.row.SessionKey)
 		}
-		if !m.plan.Channel { // it says itself what it does
+		if !m.plan.Channel { // it reports its own activity
 			r.Activity, r.Ready, r.Source, r.At = m.row.Activity, m.row.Ready, "its own word", time.UnixMilli(m.row.ActivityAt)
 		}
 		if m.row.Observed != team.Running {
@@ -42,14 +42,13 @@ func (s *Supervisor) Explain(ctx context.Context, name string) (team.Report, err
 	if err != nil {
 		return r, err
 	}
-	for _, p := range bundle.Problems(s.cfg.Layout.Bundle(member)) { // not in the loop: it reads files
+	for _, p := range bundle.Problems(s.cfg.Layout.Bundle(member)) { // outside the loop, since it reads files
 		r.Evidence = append(r.Evidence, "damaged: "+p.Error())
 	}
 	return r, nil
 }
 
-// InterruptMember ends the turn that a member is in: by its channel, else as Ctrl-C
-// would.
+// InterruptMember interrupts the current turn of a member: by its channel, otherwise like Ctrl-C.
 func (s *Supervisor) InterruptMember(ctx context.Context, name string) error {
 	end, err := ask(ctx, s, func(reply func(func(context.Context) error, error)) {
 		ms, err := s.byName([]string{name})
@@ -72,7 +71,7 @@ func (s *Supervisor) InterruptMember(ctx context.Context, name string) error {
 	return end(ctx)
 }
 
-// onSeen takes what a hook has seen.
+// onSeen handles an observation of a hook.
 func (s *Supervisor) onSeen(n Note) {
 	for _, m := range s.members {
 		if m.row.Name != n.Agent || m.row.Generation != n.Generation {

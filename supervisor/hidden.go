@@ -6,7 +6,7 @@ import (
 	"github.com/teamctl/teamctl/ledger"
 )
 
-// setHidden writes the list of hidden panes, for the ledger and config.json.
+// setHidden writes the list of hidden panes to the ledger and config.json.
 func (s *Supervisor) setHidden(list []string) error {
 	ctx, cancel := s.write()
 	defer cancel()
@@ -18,8 +18,8 @@ func (s *Supervisor) setHidden(list []string) error {
 	return err
 }
 
-// notHidden takes panes off that list: what a member was in before, and the one that it
-// has got, for a tmux server that was started anew gives the same ids again.
+// notHidden removes panes from that list: a member's previous pane, and its new one, since a
+// restarted tmux server reuses ids.
 func (s *Supervisor) notHidden(panes ...string) {
 	list := without(s.team.Hidden, panes...)
 	if len(list) == len(s.team.Hidden) {

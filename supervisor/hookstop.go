@@ -8,11 +8,11 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// stopsBack is how many events a new supervisor looks back for stops that an earlier one did
-// not live to carry out.
+// stopsBack is how many recent events a new supervisor searches for stops that an earlier one did
+// not carry out.
 const stopsBack = 5000
 
-// stopForHook stops a member because a hook said so, if it has not been started since.
+// stopForHook stops a member at the request of a hook, unless it was started since.
 func (s *Supervisor) stopForHook(e ledger.Event) {
 	m := s.find(e.ID)
 	if m == nil || m.row.Desired != team.WantRunning || m.row.StartedAt > e.At {
@@ -24,7 +24,7 @@ func (s *Supervisor) stopForHook(e ledger.Event) {
 	})
 }
 
-// stopsLeft carries out the stops that the supervisor before this one did not.
+// stopsLeft carries out the stops that the previous supervisor did not.
 func (s *Supervisor) stopsLeft() {
 	ctx, cancel := context.WithTimeout(s.ctx, 10*time.Second)
 	defer cancel()

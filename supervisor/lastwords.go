@@ -16,16 +16,16 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// LastWords are what a supervisor leaves behind that has lost its team's directory. They
-// lie in the runtime directory of the team's path, which outlives the team.
+// LastWords is the record of a supervisor that has lost its team's directory. It is in the runtime
+// directory of the team's path, which outlives the team.
 type LastWords struct {
 	At    time.Time `json:"at"`
 	PID   int       `json:"pid"`
 	Team  string    `json:"team"`
 	Dir   string    `json:"dir"`
 	Why   string    `json:"why"`             // "removed" or "moved"
-	Ended []Agent   `json:"ended,omitempty"` // it has ended these
-	Left  []Agent   `json:"left,omitempty"`  // these live on
+	Ended []Agent   `json:"ended,omitempty"` // agents that it has ended
+	Left  []Agent   `json:"left,omitempty"`  // agents that are still running
 }
 
 // Agent is a generation of a member.
@@ -35,7 +35,7 @@ type Agent struct {
 	PID        int    `json:"pid,omitempty"`
 }
 
-// Write leaves the words for the next supervisor and for the doctor.
+// Write stores the record for the next supervisor and for the doctor.
 func (w LastWords) Write(l team.Layout) error {
 	data, err := json.MarshalIndent(w, "", "  ")
 	if err != nil {
@@ -44,7 +44,7 @@ func (w LastWords) Write(l team.Layout) error {
 	return atomicfile.Write(l.LastWords(), append(data, '\n'), 0o600, false)
 }
 
-// ReadLastWords reads a file of LastWords; nil where there is none that can be read.
+// ReadLastWords reads a record; nil if there is no readable one.
 func ReadLastWords(path string) (*LastWords, error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -54,13 +54,13 @@ func ReadLastWords(path string) (*LastWords, error) {
 		return nil, fmt.Errorf("read last words: %w", err)
 	}
 	w := new(LastWords)
-	if json.Unmarshal(data, w) != nil { // cut short: it is news, nothing depends on it
+	if json.Unmarshal(data, w) != nil { // incomplete: nothing depends on it
 		return nil, nil
 	}
 	return w, nil
 }
 
-// living are the members that have a process, by name.
+// living returns the members with a process, by name.
 func (s *Supervisor) living(ctx context.Context) ([]Agent, []backends.Attached) {
 	type both struct {
 		agent Agent
@@ -89,14 +89,14 @@ func (s *Supervisor) living(ctx context.Context) ([]Agent, []backends.Attached) 
 	return agents, at
 }
 
-// Living are the members that have a process.
+// Living returns the members with a process.
 func (s *Supervisor) Living(ctx context.Context) []Agent {
 	agents, _ := s.living(ctx)
 	return agents
 }
 
-// EndAll ends every member and writes nothing of it down: the ledger is gone. left are
-// those that it could not end.
+// EndAll ends every member without recording it, since the ledger is gone. left are those that it
+// could not end.
 func (s *Supervisor) EndAll(ctx context.Context) (ended, left []Agent) {
 	agents, at := s.living(ctx)
 	errs := make([]error, len(at))

@@ -7,8 +7,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// layoutWarnings tells of a place in tmux that was asked for where the member is not in
-// tmux: with the backend auto that is so wherever tmux cannot be used.
+// layoutWarnings returns warnings for a position in tmux that was requested for a member outside
+// tmux: backend auto leads to that if tmux cannot be used.
 func layoutWarnings(m ledger.Member) []string {
 	at, look := "", ""
 	switch m.Spec.Backend {

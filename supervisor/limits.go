@@ -2,8 +2,7 @@ package supervisor
 
 import "github.com/teamctl/teamctl/backends"
 
-// limitWarnings tells of limits that were asked for and are not kept as they were
-// meant.
+// limitWarnings returns warnings for requested limits that are not enforced as intended.
 func limitWarnings(p backends.Proc) (out []string) {
 	for _, l := range []struct {
 		by              backends.Keeper

@@ -11,14 +11,14 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// member is the loop's view of one teammate.
+// member is the loop's view of one member.
 type member struct {
 	row         ledger.Member
 	plan        Plan
-	at          backends.Attached // nil unless a generation lives, or its dead pane stands
-	step        string            // "" or the blocking step under way: "starting", "stopping"
-	unwatch     func()            // ends the waiting for its word that it is ready; nil: none
-	upSince     time.Time         // monotonic start of the generation; zero: not known
+	at          backends.Attached // nil unless a generation is alive, or its dead pane exists
+	step        string            // "" or the current blocking step: "starting", "stopping"
+	unwatch     func()            // stops waiting for its ready report; nil: none
+	upSince     time.Time         // monotonic start of the generation; zero: unknown
 	up          []func(ledger.Member, error)
 	stop        *stopping
 	lastRequest string // id of the newest shutdown request
@@ -28,42 +28,42 @@ type member struct {
 	ending
 }
 
-// starting is what the next start of a member has to know.
+// starting has the data for the next start of a member.
 type starting struct {
 	first      bool     // never was up: a failed start rolls it back
-	held       bool     // on the roster, to be started when it is asked for
-	restarting bool     // the next start is one that the supervisor makes by itself
-	replaced   bool     // its generation was that of a directory which is gone
-	notes      []string // what its new worktree should be known for
-	again      bool     // its worktree is what an earlier member of the name has left
+	held       bool     // on the roster, to be started on request
+	restarting bool     // the next start is an automatic restart
+	replaced   bool     // its generation belonged to a directory that is gone
+	notes      []string // remarks on its new worktree
+	again      bool     // its worktree was left by an earlier member of the name
 }
 
-// doubtful is a member of whose process it is not known whether it lives.
+// doubtful is the state of a member whose process may be alive.
 type doubtful struct {
-	unsure error // why it is not known whether a generation lives; nil: it is known
-	doubts int   // attempts that did not find out
+	unsure error // why it is unknown whether a generation is alive; nil: it is known
+	doubts int   // unsuccessful attempts to find out
 }
 
-// ending is what is left to do after an exit.
+// ending has what remains to be done after an exit.
 type ending struct {
 	pending  *exited       // an exit that came during a stop step
-	owes     bool          // its exit is written, and its tasks are not given back yet
-	released []string      // tasks given back at its last exit
-	disposed chan struct{} // closed when the pane of its last generation was disposed of; nil: never
+	owes     bool          // its exit is recorded, and its tasks are not released yet
+	released []string      // tasks released at its last exit
+	disposed chan struct{} // closed when the pane of its last generation was removed; nil: never
 }
 
-// stopping is a stop under way.
+// stopping is a running stop.
 type stopping struct {
 	in        team.StopRequest
 	requestID string
 	began     time.Time
-	outcome   string // what it will be reported as
+	outcome   string // outcome to be reported
 	reason    string
-	again     bool // it is a restart: who waits for it to be up waits for this stop first
+	again     bool // a restart: requests that wait for it to be up wait for this stop first
 	gone      []func(team.Stopped)
 }
 
-// busy is the word for Status.
+// busy returns the current step for Status.
 func (m *member) busy() string {
 	if m.step == "" && m.stop != nil {
 		return "asked to stop"
@@ -71,7 +71,7 @@ func (m *member) busy() string {
 	return m.step
 }
 
-// answerUp tells everyone who waits for the member to be up.
+// answerUp answers all requests that wait for the member to be up.
 func (s *Supervisor) answerUp(m *member, err error) {
 	row, waiting := m.row, m.up
 	m.up = nil
@@ -103,7 +103,7 @@ func unknownMember(name string, have []string) error {
 	return err.WithHint("members are " + strings.Join(have, ", "))
 }
 
-// ExitText is an exit as people read it: "exit 3", "signal SIGKILL", "exit unknown".
+// ExitText returns an exit in words: "exit 3", "signal SIGKILL", "exit unknown".
 func ExitText(e backends.Exit) string {
 	switch {
 	case e.ExecFailed:

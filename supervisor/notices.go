@@ -9,13 +9,12 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// The lead hears of what becomes of a teammate without asking: that it is idle, that
-// it has failed for good, that it is gone. Each notice is written in the transaction of
-// the change that it is about, so it is told once, whoever is killed. It is mailed at
-// once, or else by Sweep.
+// The lead is notified when a member goes idle, fails permanently, or ends. Each notice is written
+// in the transaction of its change, so it is sent once, whichever process is killed. It is mailed
+// at once, or later by the mailbox service.
 
-// terminated says that a member is gone: by itself, or because it was stopped. One that
-// never ran is not missed.
+// terminated returns the notice that a member has ended, by itself or by a stop; nil for one that
+// never ran.
 func (s *Supervisor) terminated(m *member) *ledger.Notice {
 	if m.row.Generation == "" {
 		return nil
@@ -30,7 +29,7 @@ func (s *Supervisor) terminated(m *member) *ledger.Notice {
 	}, "terminated:"+m.row.Generation, says)
 }
 
-// failed says that a member is given up, and why.
+// failed returns the notice that a member is given up, with the reason.
 func (s *Supervisor) failed(m *member, reason string) *ledger.Notice {
 	if exit := m.row.ExitText; exit != "" && !strings.Contains(reason, exit) {
 		reason = strings.TrimPrefix(reason+": "+exit, ": ")
@@ -40,7 +39,7 @@ func (s *Supervisor) failed(m *member, reason string) *ledger.Notice {
 	}, "failed:"+m.row.Generation, "failed: "+reason)
 }
 
-// leave takes a member off the roster and tells of it, unless that was told already.
+// leave removes a member from the roster and notifies the lead, unless that was done before.
 func (s *Supervisor) leave(ctx context.Context, m *member) error {
 	n := s.terminated(m)
 	if n == nil {
@@ -56,12 +55,12 @@ func (s *Supervisor) leave(ctx context.Context, m *member) error {
 	return err
 }
 
-// mailNotice mails a notice that was written with a change, if it was not told before.
+// mailNotice mails a notice that was written with a change, unless it was sent before.
 func (s *Supervisor) mailNotice(id string) {
 	s.step(func(ctx context.Context) message {
-		ds, err := s.cfg.Ledger.Deliveries(ctx, id) // none: told before
+		ds, err := s.cfg.Ledger.Deliveries(ctx, id) // none: sent before
 		if err != nil {
-			return nil // Sweep mails it
+			return nil // the mailbox service mails it
 		}
 		s.mailer().Deliver(ctx, ds)
 		return nil

@@ -10,9 +10,9 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// PauseMembers freezes the whole process trees of members where they are, or lets
-// them go on. It needs a control group; without one it is CodeUnavailable with the
-// reason no_freezer. What ends a paused member thaws it first. No names: all that run.
+// PauseMembers freezes the whole process trees of members, or resumes them. It needs a control
+// group; without one it returns CodeUnavailable with the reason no_freezer. Ending a paused member
+// thaws it first. No names: all running members.
 func (s *Supervisor) PauseMembers(ctx context.Context, names []string, on bool) ([]ledger.Member, error) {
 	type live struct {
 		at  backends.Attached
@@ -55,8 +55,8 @@ func (s *Supervisor) PauseMembers(ctx context.Context, names []string, on bool) 
 	return rows, oneOf(errs)
 }
 
-// notePaused shows in the member's row what was done. A frozen agent is silent and
-// says nothing of itself: whether it is ready shows once it goes on.
+// notePaused records the pause in the member's row. A frozen agent is silent and reports nothing:
+// whether it is ready shows once it resumes.
 func (s *Supervisor) notePaused(ctx context.Context, r ledger.Member, on bool) (ledger.Member, error) {
 	return ask(ctx, s, func(reply func(ledger.Member, error)) {
 		m := s.members[r.SessionKey]
@@ -80,7 +80,7 @@ func (s *Supervisor) notePaused(ctx context.Context, r ledger.Member, on bool) (
 	})
 }
 
-// oneOf joins errors and keeps a single one as it is, with its code.
+// oneOf joins errors; a single one is returned as it is, with its code.
 func oneOf(errs []error) error {
 	var list []error
 	for _, err := range errs {

@@ -12,10 +12,9 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// awaitReady waits for the evidence that a member takes messages: its own word
-// over the notify socket where it can give it, else output that has settled. One
-// that does not come in time is told, with the reason; nothing is killed for it,
-// since the agent may be waiting for a person.
+// awaitReady waits for the evidence that a member takes messages: its own report over the notify
+// socket if it can send one, else output that has settled. If that does not come in time, the lead
+// is notified with the reason; nothing is killed, since the agent may be waiting for a person.
 func (s *Supervisor) awaitReady(m *member) {
 	session, gen := m.row.SessionKey, m.row.Generation
 	if m.plan.ReportsReady || m.plan.Channel && s.cfg.Courier != nil {
@@ -31,7 +30,7 @@ func (s *Supervisor) awaitReady(m *member) {
 	}
 }
 
-// forgetReady ends the waiting of a generation that has ended.
+// forgetReady stops waiting for a generation that has ended.
 func (s *Supervisor) forgetReady(m *member) {
 	s.after("ready:"+m.row.SessionKey, 0, nil)
 	s.output.Stop(s.cfg.Layout.Bundle(m.row.Name))
@@ -39,7 +38,7 @@ func (s *Supervisor) forgetReady(m *member) {
 	s.delivery.Closed(m.row.SessionKey)
 }
 
-// markReady records readiness and what showed it.
+// markReady records readiness and its evidence.
 func (s *Supervisor) markReady(m *member, evidence string) {
 	s.after("ready:"+m.row.SessionKey, 0, nil)
 	if m.row.Ready || m.row.Observed != team.Running {
@@ -58,7 +57,7 @@ func (s *Supervisor) markReady(m *member, evidence string) {
 	s.log.Info("ready", "member", m.row.Name, "evidence", evidence)
 }
 
-// readyAgain is a readiness that the ledger did not take.
+// readyAgain is a readiness that the ledger did not accept before.
 type readyAgain struct{ session, generation, evidence string }
 
 func (r readyAgain) apply(s *Supervisor) {
@@ -67,14 +66,14 @@ func (r readyAgain) apply(s *Supervisor) {
 	}
 }
 
-// watchWord waits for the member's word in its bundle: its datagram is lost where
-// nobody listens, or too early where its start is not yet noted.
+// watchWord waits for the member's report in its bundle: its datagram is lost if nothing listens,
+// or too early if its start is not recorded yet.
 func (s *Supervisor) watchWord(m *member) {
 	m.dropWord()
 	b, word := s.cfg.Layout.Bundle(m.row.Name), wordSaid{m.row.SessionKey, m.row.Generation}
 	unwatch, err := s.output.Watch(string(b), func(e dirwatch.Event) {
 		if e.Lost || e.Poll || filepath.Base(e.Name) == filepath.Base(b.Ready()) {
-			time.AfterFunc(0, func() { s.send(word) }) // who is told must not wait for the loop
+			time.AfterFunc(0, func() { s.send(word) }) // the watcher must not wait for the loop
 		}
 	})
 	if err != nil {
@@ -82,10 +81,10 @@ func (s *Supervisor) watchWord(m *member) {
 	} else {
 		m.unwatch = unwatch
 	}
-	word.apply(s) // said before we looked
+	word.apply(s) // reported before the watch
 }
 
-// dropWord ends the waiting for the member's word.
+// dropWord stops waiting for the member's report.
 func (m *member) dropWord() {
 	if m.unwatch != nil {
 		m.unwatch()
@@ -99,7 +98,7 @@ func (s *Supervisor) dropWords() {
 	}
 }
 
-// wordSaid is that the member's word may stand in its bundle.
+// wordSaid reports that the member's report may be in its bundle.
 type wordSaid struct{ session, generation string }
 
 func (w wordSaid) apply(s *Supervisor) {
@@ -121,7 +120,7 @@ func (o settledOutput) apply(s *Supervisor) {
 	}
 }
 
-// notReady is a readiness that did not come in time.
+// notReady is a missing readiness after its deadline.
 type notReady struct{ session, generation string }
 
 func (n notReady) apply(s *Supervisor) {
@@ -131,16 +130,16 @@ func (n notReady) apply(s *Supervisor) {
 	}
 	why := fmt.Sprintf("not ready after %s: it has not said so", s.policy.Start)
 	if m.row.Activity == team.Waiting {
-		return // that says more
+		return // that is a more precise reason
 	}
 	_ = s.patch(m, ledger.MemberPatch{Reason: &why})
 	s.log.Warn("not ready", "member", m.row.Name, "after", s.policy.Start)
 }
 
-// openChannel has mail delivered to a generation that is up.
+// openChannel opens the channel of a generation that is up.
 func (s *Supervisor) openChannel(m *member) {
 	if m.plan.Channel && m.at != nil && s.cfg.Courier != nil {
-		s.offers.Forget(m.row.SessionKey) // of the turns of an earlier generation
+		s.offers.Forget(m.row.SessionKey) // drops the turns of an earlier generation
 	}
 	s.delivery.Open(m.row.SessionKey)
 }

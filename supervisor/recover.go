@@ -12,14 +12,13 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// verifyFor is how long a recovered member must stay up before the next is started.
+// verifyFor is how long a recovered member must stay up before the next one is started.
 const verifyFor = 300 * time.Millisecond
 
-// RecoverMembers brings back members that are wanted running and are not, after
-// a reboot or the death of their terminal: also those whose restart policy would
-// leave them, if nobody saw how they ended. A member is called dead only when two
-// independent probes say so (no process holds its run lock, and none carries its
-// generation). They are started one after the other, each seen to stay up.
+// RecoverMembers recovers members that should run and do not, after a reboot or the death of their
+// terminal, including those that their restart policy would leave if their end was not observed. A
+// member counts as dead only if two independent probes agree (no process holds its run lock, and
+// none carries its generation). Members are started one after the other, and each must stay up.
 func (s *Supervisor) RecoverMembers(ctx context.Context, names []string) ([]team.Recovered, error) {
 	rows, err := ask(ctx, s, func(reply func([]ledger.Member, error)) {
 		ms, err := s.byName(names)
@@ -60,7 +59,7 @@ func (s *Supervisor) recover(ctx context.Context, was ledger.Member, named bool)
 	case r.Desired != team.WantRunning:
 		return res
 	case !named && r.Observed.Terminal() && !lost(r):
-		return res // it ended by itself, and somebody saw how: that was its policy's to decide
+		return res // it ended by itself, and that was observed: its policy decides
 	}
 	if !starting {
 		if why := s.stillAlive(ctx, r); why != "" && why != startedAgain {
@@ -90,20 +89,20 @@ func (s *Supervisor) recover(ctx context.Context, was ledger.Member, named bool)
 	return res
 }
 
-// lost reports an end that was not the member's own doing: nobody saw it, or its
+// lost reports whether a member was not the cause of its end: the end was not observed, or its
 // terminal went away.
 func lost(r ledger.Member) bool {
 	return r.ExitText == "exit unknown" || strings.Contains(r.Reason, backends.ReasonServerGone) ||
 		strings.Contains(r.Reason, backends.ReasonTerminalGone)
 }
 
-// startedAgain is why a member is alive whose restart policy has started it meanwhile.
+// startedAgain is the reason why a member is alive that its restart policy has started meanwhile.
 const startedAgain = "it is started again"
 
 // dyingFor bounds the wait for a run lock that no process of the member explains.
 const dyingFor = 5 * time.Second
 
-// present is a member as it is now, and whether a start of it is under way.
+// present returns the current row of a member, and whether it is being started.
 func (s *Supervisor) present(ctx context.Context, r ledger.Member) (now ledger.Member, starting bool, err error) {
 	_, err = ask(ctx, s, func(reply func(struct{}, error)) {
 		m := s.members[r.SessionKey]
@@ -117,8 +116,8 @@ func (s *Supervisor) present(ctx context.Context, r ledger.Member) (now ledger.M
 	return now, starting, err
 }
 
-// stillAlive is maybeAlive of a member whose processes may just have been killed: such a
-// one keeps its run lock until its last thread is gone, which a busy machine puts off.
+// stillAlive is maybeAlive for a member whose processes may have just been killed: a killed
+// process keeps its run lock until its last thread is gone, which a busy machine delays.
 func (s *Supervisor) stillAlive(ctx context.Context, r ledger.Member) string {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -141,8 +140,8 @@ func (s *Supervisor) stillAlive(ctx context.Context, r ledger.Member) string {
 	}
 }
 
-// processes reports whether a process of the member's generation lives, and whether one
-// was killed or has ended and is not gone yet: to the process table that is a zombie.
+// processes reports whether a process of the member's generation is alive, and whether one was
+// killed or has exited and is still a zombie.
 func (s *Supervisor) processes(r ledger.Member) (lives, dies bool) {
 	for _, p := range proc.ByGeneration(r.Generation) {
 		if !proc.Dying(p.PID) {
@@ -154,7 +153,7 @@ func (s *Supervisor) processes(r ledger.Member) (lives, dies bool) {
 	return false, dies || err == nil && (proc.Zombie(pr.Shim) || proc.Zombie(pr.Agent))
 }
 
-// maybeAlive asks both probes; the text says what speaks for life.
+// maybeAlive uses both probes; the text is the evidence that the member is alive.
 func (s *Supervisor) maybeAlive(r ledger.Member) string {
 	held, err := bundle.Running(s.cfg.Layout.Bundle(r.Name))
 	switch {

@@ -15,9 +15,9 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Spawn registers a new member and returns when it is up. If it cannot be
-// started, nothing of it is left: no row, no worktree, no process. ctx bounds
-// only the waiting: a spawn once registered goes on.
+// Spawn registers a new member and returns when it is up. If it cannot be started, nothing of it
+// remains: no row, no worktree, no process. ctx bounds only the wait: a registered spawn
+// continues.
 func (s *Supervisor) Spawn(ctx context.Context, in team.SpawnRequest) (SpawnOut, error) {
 	if in.Held {
 		return s.spawnHeld(ctx, in.Name)
@@ -40,7 +40,7 @@ func (s *Supervisor) Spawn(ctx context.Context, in team.SpawnRequest) (SpawnOut,
 		return SpawnOut{}, err
 	}
 	var about started
-	if row.RemovedAt != 0 { // an approval lets it be spawned once
+	if row.RemovedAt != 0 { // an approval permits one spawn
 		return SpawnOut{}, team.Errorf(team.CodeConflict, "%s was spawned and has left", row.Name).WithReason(team.ReasonMemberRemoved)
 	}
 	type answer struct {
@@ -48,10 +48,10 @@ func (s *Supervisor) Spawn(ctx context.Context, in team.SpawnRequest) (SpawnOut,
 		err error
 	}
 	up := make(chan answer, 1)
-	// Not bounded by ctx: whoever asks may be gone by now, and the member is on the roster.
+	// Not bounded by ctx: the requester may be gone by now, but the member is on the roster.
 	_, err = ask(context.WithoutCancel(ctx), s, func(reply func(struct{}, error)) {
 		tell := func(row ledger.Member, err error) { up <- answer{row, err} }
-		if m := s.members[row.SessionKey]; m != nil { // of an approval too: by a supervisor before us
+		if m := s.members[row.SessionKey]; m != nil { // for example of an approval, by an earlier supervisor
 			s.whenUp(m, about.of(m, tell))
 			reply(struct{}{}, nil)
 			return
@@ -87,13 +87,13 @@ func (s *Supervisor) Spawn(ctx context.Context, in team.SpawnRequest) (SpawnOut,
 	return s.spawnOut(ctx, SpawnOut{Member: got.row, Renamed: renamed, Again: about.again, Warnings: about.notes}), nil
 }
 
-// started is what there is to say about a start.
+// started collects the remarks on a start.
 type started struct {
 	notes []string
 	again bool
 }
 
-// of is reply, which first takes down what there is to say about m's start.
+// of returns reply, preceded by collecting the remarks on m's start.
 func (st *started) of(m *member, reply func(ledger.Member, error)) func(ledger.Member, error) {
 	return func(row ledger.Member, err error) {
 		st.notes, st.again = m.notes, m.again
@@ -101,7 +101,7 @@ func (st *started) of(m *member, reply func(ledger.Member, error)) func(ledger.M
 	}
 }
 
-// spawnHeld starts a member that was spawned to be held.
+// spawnHeld starts a member that was spawned on hold.
 func (s *Supervisor) spawnHeld(ctx context.Context, name string) (SpawnOut, error) {
 	var about started
 	row, err := ask(ctx, s, func(reply func(ledger.Member, error)) {
@@ -120,8 +120,8 @@ func (s *Supervisor) spawnHeld(ctx context.Context, name string) (SpawnOut, erro
 	return s.spawnOut(ctx, SpawnOut{Member: row, Again: about.again, Warnings: about.notes}), nil
 }
 
-// whenUp answers once a member is up that is on the roster already. A supervisor that
-// came between has started it, and it may be done.
+// whenUp answers once a member on the roster is up. An earlier supervisor may have started it, and
+// it may have ended.
 func (s *Supervisor) whenUp(m *member, reply func(ledger.Member, error)) {
 	switch {
 	case m.row.Observed == team.Failed:
@@ -142,8 +142,8 @@ func (s *Supervisor) spawnOut(ctx context.Context, out SpawnOut) SpawnOut {
 	return out
 }
 
-// StopMembers stops members and returns when every one has an outcome. With NoWait
-// a member that was asked has one at once.
+// StopMembers stops members and returns when every one has an outcome. With NoWait a member that
+// was asked has one at once.
 func (s *Supervisor) StopMembers(ctx context.Context, in team.StopRequest) ([]team.Stopped, error) {
 	return ask(ctx, s, func(reply func([]team.Stopped, error)) {
 		ms, err := s.byName(in.Names)
@@ -174,7 +174,7 @@ func (s *Supervisor) StopMembers(ctx context.Context, in team.StopRequest) ([]te
 	})
 }
 
-// stopErrors are the members that did not stop, all of them.
+// stopErrors returns an error for each member that did not stop.
 func stopErrors(out []team.Stopped, force bool) error {
 	var all *multierror.Error
 	var names []string
@@ -203,7 +203,7 @@ func stopErrors(out []team.Stopped, force bool) error {
 		WithHint("teamctl kill " + strings.Join(names, " ") + " ends them without asking")
 }
 
-// StartMembers makes running what is wanted of stopped or failed members, forgets their
+// StartMembers sets the desired state of stopped or failed members to running, resets their
 // failures, and returns when they are up.
 func (s *Supervisor) StartMembers(ctx context.Context, names []string) ([]ledger.Member, error) {
 	return s.eachUp(ctx, names, func(m *member) {
@@ -215,7 +215,7 @@ func (s *Supervisor) StartMembers(ctx context.Context, names []string) ([]ledger
 	})
 }
 
-// RestartMembers stops members without asking twice and starts them again.
+// RestartMembers stops members, asking once, and starts them again.
 func (s *Supervisor) RestartMembers(ctx context.Context, names []string) ([]ledger.Member, error) {
 	return s.eachUp(ctx, names, func(m *member) {
 		if m.at != nil && m.row.Observed.Alive() || m.step == "starting" {
@@ -228,12 +228,12 @@ func (s *Supervisor) RestartMembers(ctx context.Context, names []string) ([]ledg
 	})
 }
 
-// wantRunning writes the wish and begins what can begin at once.
+// wantRunning writes the desired state and begins what can begin at once.
 func (s *Supervisor) wantRunning(m *member) {
 	m.held = false
 	running := team.WantRunning
 	p := ledger.MemberPatch{Desired: &running, Failures: new(int)}
-	if m.stop != nil { // a restart: the next supervisor goes on with it, see reconcile
+	if m.stop != nil { // a restart: the next supervisor continues it, see reconcile
 		now := s.clock.Wall().UnixMilli()
 		p.NextStart = &now
 	}
@@ -320,7 +320,7 @@ func (s *Supervisor) TypeText(ctx context.Context, name, text string, enter bool
 	return at.TypeText(ctx, text, enter)
 }
 
-// Pane says where a member's screen is.
+// Pane returns the location of a member's screen.
 func (s *Supervisor) Pane(ctx context.Context, name string) (team.Pane, error) {
 	at, _, err := s.attached(ctx, name)
 	if err != nil {
@@ -329,8 +329,8 @@ func (s *Supervisor) Pane(ctx context.Context, name string) (team.Pane, error) {
 	return at.Pane(), nil
 }
 
-// Hide takes a member's screen away or brings it back, and keeps the list of
-// hidden panes in config.json.
+// Hide hides a member's screen or shows it again, and updates the list of hidden panes in
+// config.json.
 func (s *Supervisor) Hide(ctx context.Context, name string, hidden bool) error {
 	at, row, err := s.attached(ctx, name)
 	if err != nil {
@@ -361,7 +361,7 @@ func (s *Supervisor) Hide(ctx context.Context, name string, hidden bool) error {
 	return err
 }
 
-// Status is the supervisor's view of its team.
+// Status returns the supervisor's view of its team.
 func (s *Supervisor) Status(ctx context.Context) (Status, error) {
 	return ask(ctx, s, func(reply func(Status, error)) {
 		st := Status{
@@ -380,8 +380,8 @@ func (s *Supervisor) Status(ctx context.Context) (Status, error) {
 	})
 }
 
-// Quit ends the supervisor; agents keep running. With closeTeam nothing may run
-// any more, and the backends remove what they keep for the team.
+// Quit ends the supervisor; agents keep running. With closeTeam no member may be running, and the
+// backends remove the team's resources.
 func (s *Supervisor) Quit(ctx context.Context, closeTeam bool) error {
 	if closeTeam {
 		_, err := ask(ctx, s, func(reply func(struct{}, error)) {
@@ -429,8 +429,8 @@ func (s *Supervisor) Quit(ctx context.Context, closeTeam bool) error {
 	return err
 }
 
-// disposeAll removes the dead panes that were kept for reading, whichever
-// supervisor made them.
+// disposeAll removes the dead panes that were kept for reading, including those of earlier
+// supervisors.
 func (s *Supervisor) disposeAll(ctx context.Context) {
 	rows, err := s.cfg.Ledger.Members(ctx, true)
 	if err != nil {
@@ -476,7 +476,7 @@ func (s *Supervisor) idle() bool {
 	return true
 }
 
-// armIdle restarts the idle clock after every message.
+// armIdle restarts the idle timer after every message.
 func (s *Supervisor) armIdle() {
 	if s.cfg.Idle > 0 && s.idle() {
 		s.after("idle", s.cfg.Idle, idleQuit{})
@@ -501,7 +501,7 @@ func (leaseTick) apply(s *Supervisor) {
 		defer cancel()
 		if _, err := s.cfg.Ledger.RenewLeases(ctx, alive, ledger.Lease); err != nil {
 			s.log.Warn("renew leases", "err", err)
-			return nil // nothing is expired on the word of a ledger that does not answer
+			return nil // nothing expires while the ledger does not answer
 		}
 		if ids, err := s.cfg.Ledger.ExpireLeases(ctx); err != nil {
 			s.log.Warn("expire leases", "err", err)
@@ -512,7 +512,7 @@ func (leaseTick) apply(s *Supervisor) {
 	})
 }
 
-// armLease keeps the lease clock ticking while a member runs.
+// armLease arms the lease timer while a member is running.
 func (s *Supervisor) armLease() {
 	for _, m := range s.members {
 		if m.row.Observed.Alive() {

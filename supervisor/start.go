@@ -19,7 +19,7 @@ import (
 	"github.com/teamctl/teamctl/worktree"
 )
 
-// reconcile moves a member towards what is wanted of it, unless a step is under way.
+// reconcile moves a member towards its desired state, unless a step is running.
 func (s *Supervisor) reconcile(m *member) {
 	if m.step != "" {
 		return
@@ -34,7 +34,7 @@ func (s *Supervisor) reconcile(m *member) {
 			switch {
 			case m.stop != nil: // it is up again only after its stop
 			case m.row.NextStart != 0 && m.at != nil:
-				// It runs and has a next start: an earlier supervisor was restarting it.
+				// It is running and has a next start: an earlier supervisor was restarting it.
 				m.stop = &stopping{in: team.StopRequest{Wait: s.policy.StopWait, Reason: "restart"}, began: time.Now()}
 				s.proceedStop(m)
 			default:
@@ -45,7 +45,7 @@ func (s *Supervisor) reconcile(m *member) {
 		case team.Pending, team.Exited, team.Starting:
 			s.begin(m)
 		case team.Failed, team.Completed, team.Killed:
-			// nothing by itself: a person starts it again
+			// nothing automatic: a person starts it again
 		}
 		return
 	}
@@ -74,13 +74,13 @@ func (r retry) apply(s *Supervisor) {
 	}
 }
 
-// retrySoon ends a back-off now: what has kept the member from starting may be over.
+// retrySoon ends a back-off now: the cause of a failed start may be over.
 func (s *Supervisor) retrySoon(session string) {
 	s.after("backoff:"+session, time.Millisecond, retry{session})
 }
 
-// settle moves a member without a process to a final state along the table, with what
-// the lead is told of it, if anything.
+// settle moves a member without a process to a final state by the transition table, with the
+// notice to the lead, if any.
 func (s *Supervisor) settle(m *member, final team.Observed, reason string, tell *ledger.Notice) {
 	if m.row.Observed == final {
 		return
@@ -96,7 +96,7 @@ func (s *Supervisor) settle(m *member, final team.Observed, reason string, tell 
 
 // begin writes the intent of a new generation and starts it in a step.
 func (s *Supervisor) begin(m *member) {
-	if m.row.Observed == team.Starting { // a start that nobody finished
+	if m.row.Observed == team.Starting { // an unfinished start
 		s.settleLost(m)
 	}
 	gen, starting, unknown := team.NewUUID(), team.Starting, team.ActivityUnknown
@@ -124,7 +124,7 @@ func (s *Supervisor) begin(m *member) {
 		ctx, cancel := s.withinStart(ctx)
 		defer cancel()
 		if old != nil {
-			old.Detach() // the backend finds its dead pane by the bundle and uses it again
+			old.Detach() // the backend finds its dead pane by the bundle and reuses it
 		}
 		done := startDone{session: row.SessionKey, generation: gen}
 		done.startResult, done.err = s.start(ctx, teamRow, row, token)
@@ -132,13 +132,13 @@ func (s *Supervisor) begin(m *member) {
 	})
 }
 
-// withinStart bounds a start; what runs out of time says so.
+// withinStart bounds a start; its timeout error names that bound.
 func (s *Supervisor) withinStart(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, s.policy.Start,
 		team.Errorf(team.CodeTimeout, "not up after %s", s.policy.Start).WithReason(reasonStartTimeout).WithHint("teamctl doctor"))
 }
 
-// outOfTime names what cut a step short, where the step says only that it was.
+// outOfTime adds the cause of a timeout if the step's error lacks it.
 func outOfTime(ctx context.Context, err error) error {
 	cause := context.Cause(ctx)
 	if err == nil || team.ReasonOf(cause) != reasonStartTimeout || errors.Is(err, cause) {
@@ -149,13 +149,13 @@ func outOfTime(ctx context.Context, err error) error {
 
 const reasonStartTimeout = "start_timeout"
 
-// settleLost records that a start was never finished by whoever began it.
+// settleLost records that a start was never finished.
 func (s *Supervisor) settleLost(m *member) {
 	exited, why, text := team.Exited, "its start was interrupted", "exit unknown"
 	_ = s.patch(m, ledger.MemberPatch{Observed: &exited, Reason: &why, ExitText: &text})
 }
 
-// kick looks at a member again.
+// kick makes the loop reconcile a member.
 type kick struct{ session string }
 
 func (k kick) apply(s *Supervisor) {
@@ -164,17 +164,17 @@ func (k kick) apply(s *Supervisor) {
 	}
 }
 
-// startResult is what a start step has learned.
+// startResult is the result of a start step.
 type startResult struct {
 	at      backends.Attached
 	plan    Plan
 	tree    *worktree.Worktree
 	created bool // tree, by this step
-	again   bool // tree is what an earlier member of the name has left
+	again   bool // tree was left by an earlier member of the name
 }
 
-// start makes the worktree where it is missing, plans the launch, and has the
-// backend start it. It runs outside the loop.
+// start creates a missing worktree, plans the launch, and makes the backend start it. It runs
+// outside the loop.
 func (s *Supervisor) start(ctx context.Context, t ledger.TeamRow, row ledger.Member, token string) (res startResult, err error) {
 	defer func() { err = outOfTime(ctx, err) }()
 	if err := s.renames.LeftOf(ctx, row); err != nil {
@@ -213,7 +213,7 @@ func (s *Supervisor) start(ctx context.Context, t ledger.TeamRow, row ledger.Mem
 		if row.Spec.Env, err = s.trees.Furnish(ctx, t, row); err != nil {
 			return res, err
 		}
-		if ctx.Err() != nil { // a long setup is no part of the start
+		if ctx.Err() != nil { // a long setup does not count as part of the start
 			var cancel context.CancelFunc
 			ctx, cancel = s.withinStart(s.ctx)
 			defer cancel()
@@ -241,14 +241,14 @@ func (s *Supervisor) start(ctx context.Context, t ledger.TeamRow, row ledger.Mem
 	if err != nil {
 		return res, err
 	}
-	if row.StartedAt == 0 && h.Proc().Agent.PID == 0 { // it was not executed, and never has been
+	if row.StartedAt == 0 && h.Proc().Agent.PID == 0 { // it was not executed
 		return res, s.neverRan(ctx, h, row.Name, dir)
 	}
 	res.at = h
 	return res, nil
 }
 
-// neverRan is why an agent could not be executed. Nothing of its generation is left.
+// neverRan returns why an agent could not be executed. Nothing of its generation remains.
 func (s *Supervisor) neverRan(ctx context.Context, h backends.Handle, name, dir string) error {
 	defer h.Detach()
 	select {
@@ -263,11 +263,11 @@ func (s *Supervisor) neverRan(ctx context.Context, h backends.Handle, name, dir 
 	return notExecutable(name, dir, strings.TrimPrefix(e.Reason, "exec failed: "), e.Code == exitNoProgram)
 }
 
-// exitNoProgram is the status of a program that does not exist, as in a shell.
+// exitNoProgram is the status for a missing program, as in a shell.
 const exitNoProgram = 127
 
-// NotExecutable is the error of a member whose program, looked up from dir, cannot be
-// executed: CodeNotFound where it does not exist, else CodeUnavailable.
+// NotExecutable returns the error for a member whose program, looked up from dir, cannot be
+// executed: CodeNotFound if it does not exist, else CodeUnavailable.
 func NotExecutable(name, dir string, why error) error {
 	missing := errors.Is(why, fs.ErrNotExist) || errors.Is(why, syscall.ENOTDIR)
 	return notExecutable(name, dir, why.Error(), missing)
@@ -282,21 +282,21 @@ func notExecutable(name, dir, why string, missing bool) error {
 		WithHint("a name is looked up in the member's PATH, a path from " + dir)
 }
 
-// prepare writes the secret of the generation, and keeps from it what an earlier
-// member of the name left in the mailbox, or an earlier generation was asked.
+// prepare writes the secret of the generation, and hides from it what an earlier member of the
+// name left in the mailbox, and requests to an earlier generation.
 func (s *Supervisor) prepare(ctx context.Context, row ledger.Member, token string) error {
 	if err := WriteToken(s.cfg.Layout.Bundle(row.Name), token); err != nil {
 		return err
 	}
 	err := s.mailer().Fresh(ctx, row)
-	if err != nil && row.StartedAt != 0 { // of its own mail the ledger says as well what is dropped
+	if err != nil && row.StartedAt != 0 { // for its own mail the ledger also says what is dropped
 		s.log.Warn("mark dropped mail as read", "member", row.Name, "err", err)
 		return nil
 	}
 	return err
 }
 
-// backend resolves a backend by name; "auto" is the first that works here.
+// backend returns a backend by name; "auto" means the first that works here.
 func (s *Supervisor) backend(ctx context.Context, name string) (backends.Backend, error) {
 	if name != "" && name != "auto" {
 		b, ok := s.cfg.Backends[name]
@@ -326,7 +326,7 @@ func (s *Supervisor) backend(ctx context.Context, name string) (backends.Backend
 	return nil, first
 }
 
-// startDone is the end of a start step.
+// startDone is the result of a start step.
 type startDone struct {
 	session, generation string
 	startResult
@@ -337,7 +337,7 @@ func (d startDone) apply(s *Supervisor) {
 	m := s.members[d.session]
 	m.step = ""
 	if d.err != nil && s.ctx.Err() != nil {
-		return // cut short by our own end: the next supervisor takes it up
+		return // cut short by our own exit: the next supervisor continues it
 	}
 	if d.err != nil {
 		s.startFailed(m, d)
@@ -362,11 +362,11 @@ func (d startDone) apply(s *Supervisor) {
 	s.reconcile(m)
 }
 
-// writeUp writes a start to the ledger. The process lives and its bundle says so:
-// a ledger that does not take it now is told again.
+// writeUp records a start in the ledger. The process is alive and its bundle says so: if the
+// ledger does not accept it now, the write is retried.
 func (s *Supervisor) writeUp(m *member, d startDone) {
 	running, pid, pane := team.Running, d.at.Proc().Agent.PID, d.at.Pane().PaneID
-	if pane != m.row.PaneID { // a pane that is used again stays where it is
+	if pane != m.row.PaneID { // a reused pane keeps its position
 		s.notHidden(m.row.PaneID, pane)
 	}
 	now := s.clock.Wall().UnixMilli()
@@ -383,14 +383,14 @@ func (s *Supervisor) writeUp(m *member, d startDone) {
 	}
 }
 
-// retell writes a start to the ledger once more.
+// retell records a start in the ledger again.
 type retell struct{ startDone }
 
 func (r retell) apply(s *Supervisor) {
 	if m := s.members[r.session]; m != nil && m.row.Generation == r.generation && m.row.Observed == team.Starting {
 		s.writeUp(m, r.startDone)
 		if m.row.Observed == team.Running {
-			s.awaitReady(m) // what was seen of it so far could not be noted
+			s.awaitReady(m) // earlier observations could not be recorded
 		}
 	}
 }
@@ -405,7 +405,7 @@ func (s *Supervisor) startFailed(m *member, d startDone) {
 			d.err = errors.Join(d.err, err)
 		}
 		delete(s.members, m.row.SessionKey)
-		s.publisher.Publish() // whoever is answered finds no trace of it
+		s.publisher.Publish() // a requester that is answered finds no trace of it
 		s.answerUp(m, d.err)
 		if m.stop != nil {
 			s.answerStop(m, "already_stopped", "its start failed: "+d.err.Error())
@@ -423,7 +423,7 @@ func (s *Supervisor) startFailed(m *member, d startDone) {
 		s.reconcile(m)
 		return
 	}
-	if r := team.ReasonOf(d.err); r == team.ReasonProviderLimited || r == team.ReasonBudgetUsedUp { // no fault of its own
+	if r := team.ReasonOf(d.err); r == team.ReasonProviderLimited || r == team.ReasonBudgetUsedUp { // not its own fault
 		s.follow(m, policy.Verdict{Next: team.Backoff, Failures: m.row.Failures, Wait: s.policy.MaxBackoff, Reason: why})
 		return
 	}
@@ -431,7 +431,7 @@ func (s *Supervisor) startFailed(m *member, d startDone) {
 	s.follow(m, s.policy.Judge(team.RestartAlways, e, 0, m.row.Failures))
 }
 
-// failedStart writes a failed start to the ledger once more.
+// failedStart records a failed start in the ledger again.
 type failedStart struct{ startDone }
 
 func (f failedStart) apply(s *Supervisor) {
@@ -440,7 +440,7 @@ func (f failedStart) apply(s *Supervisor) {
 	}
 }
 
-// permanent errors of a start do not go away by trying again.
+// permanent reports whether an error of a start will not go away by retrying.
 func permanent(err error) bool {
 	if team.ReasonOf(err) == team.ReasonNotExecutable {
 		return true
@@ -453,7 +453,7 @@ func permanent(err error) bool {
 	}
 }
 
-// watch hands the generation's exit to the loop.
+// watch reports the generation's exit to the loop.
 func (s *Supervisor) watch(m *member) {
 	at, session, gen := m.at, m.row.SessionKey, m.row.Generation
 	s.step(func(ctx context.Context) message {

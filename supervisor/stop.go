@@ -10,8 +10,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// askStop makes stopped what is wanted of a member and answers gone once it is.
-// A stop under way is joined; force sharpens it.
+// askStop sets the desired state of a member to stopped and calls gone once it has stopped. It
+// joins a running stop; force makes that one forced.
 func (s *Supervisor) askStop(m *member, in team.StopRequest, gone func(team.Stopped)) {
 	if in.Wait == 0 {
 		in.Wait = s.policy.StopWait
@@ -38,8 +38,8 @@ func (s *Supervisor) askStop(m *member, in team.StopRequest, gone func(team.Stop
 	}
 	m.stop = &stopping{in: in, began: time.Now(), gone: []func(team.Stopped){gone}}
 	switch {
-	case m.step == "starting": // startDone goes on with it
-	case m.step == "adopting": // and adopted
+	case m.step == "starting": // startDone continues with it
+	case m.step == "adopting": // adopted continues with it
 	case m.unsure != nil:
 		adoptAgain{m.row.SessionKey}.apply(s)
 	case m.at == nil || !m.row.Observed.Alive():
@@ -50,14 +50,14 @@ func (s *Supervisor) askStop(m *member, in team.StopRequest, gone func(team.Stop
 	}
 }
 
-// orderOf is what the ledger keeps of a stop; one that was there already is joined.
+// orderOf returns the stop as recorded in the ledger; it joins an earlier one.
 func orderOf(in team.StopRequest, before *ledger.StopOrder) *ledger.StopOrder {
 	return &ledger.StopOrder{
 		From: in.From, Reason: in.Reason, Wait: in.Wait.Milliseconds(), Remove: in.Remove || before != nil && before.Remove,
 	}
 }
 
-// ordered is the stop that an earlier supervisor was told of.
+// ordered returns the stop recorded by an earlier supervisor.
 func (s *Supervisor) ordered(row ledger.Member) team.StopRequest {
 	in := team.StopRequest{Wait: s.policy.StopWait}
 	if o := row.StopOrder; o != nil {
@@ -69,7 +69,7 @@ func (s *Supervisor) ordered(row ledger.Member) team.StopRequest {
 	return in
 }
 
-// finalOf keeps a final state that the member is in already.
+// finalOf keeps the final state of a member that has one.
 func finalOf(m *member, otherwise team.Observed) team.Observed {
 	if m.row.Observed.Terminal() {
 		return m.row.Observed
@@ -115,7 +115,7 @@ func (s *Supervisor) proceedStop(m *member) {
 	})
 }
 
-// stopDeadline ends the patience with an agent that was asked.
+// stopDeadline ends the wait for an agent that was asked.
 type stopDeadline struct{ session, requestID string }
 
 func (d stopDeadline) apply(s *Supervisor) {
@@ -125,26 +125,26 @@ func (d stopDeadline) apply(s *Supervisor) {
 	}
 }
 
-// turnEnded ends an agent of another program that has approved and has nothing more to do:
-// such a one does not exit by itself, and need not be waited for.
+// turnEnded ends a foreign agent that has approved and has nothing left to do: it does not exit by
+// itself, and need not be awaited.
 func (s *Supervisor) turnEnded(m *member) {
 	if m.plan.Channel && m.stop != nil && m.stop.outcome == "approved" && m.step == "" {
 		s.endTree(m, "approved")
 	}
 }
 
-// answered is a member's answer to its shutdown request.
+// answered handles a member's answer to its shutdown request.
 func (s *Supervisor) answered(msg ledger.Message) {
 	for _, m := range s.members {
 		if m.stop == nil || m.stop.requestID == "" || m.stop.requestID != msg.RequestID || m.row.Name != msg.From {
 			continue
 		}
 		if m.step != "" {
-			return // too late: it is being ended, by the deadline or by force
+			return // too late: it is already being ended
 		}
 		if msg.Kind == team.KindShutdownApproved {
 			m.stop.outcome = "approved"
-			// It said yes: give its exit the full grace before it is helped.
+			// It has approved: its exit gets the full grace period.
 			s.after("stop:"+m.row.SessionKey, s.policy.Grace, stopDeadline{m.row.SessionKey, m.stop.requestID})
 			return
 		}
@@ -163,12 +163,12 @@ func (s *Supervisor) answered(msg ledger.Message) {
 			s.answerUp(m, errRejected(m.row.Name, reason))
 			return
 		}
-		s.reconcile(m) // who wanted it started has what was asked for: it runs
+		s.reconcile(m) // requests to start it are fulfilled: it is running
 		return
 	}
 }
 
-// errRejected says that an agent goes on, which was asked to end.
+// errRejected is the error for an agent that has rejected its shutdown.
 func errRejected(name, reason string) error {
 	return team.Errorf(team.CodeConflict, "%s rejected the shutdown: %s", name, reason).WithReason(team.ReasonRejected).
 		WithHint("teamctl kill " + name + " ends it without asking")
@@ -193,7 +193,7 @@ func (s *Supervisor) endTree(m *member, outcome string) {
 	})
 }
 
-// stopDone is the end of a stop step; the exit itself comes as exited.
+// stopDone is the result of a stop step; the exit itself arrives as exited.
 type stopDone struct {
 	session string
 	err     error
@@ -214,7 +214,7 @@ func (d stopDone) apply(s *Supervisor) {
 		s.log.Error("stop", "member", m.row.Name, "err", d.err)
 		if m.stop != nil && m.row.Observed.Alive() {
 			s.answerStop(m, "failed", d.err.Error())
-			if len(m.up) > 0 { // it was to be started again: that is over too
+			if len(m.up) > 0 { // it was to be started again, which is cancelled too
 				_ = s.patch(m, ledger.MemberPatch{NextStart: new(int64)})
 				s.answerUp(m, team.Errorf(team.CodeInternal, "%s could not be stopped: %w", m.row.Name, d.err))
 			}
@@ -224,7 +224,7 @@ func (d stopDone) apply(s *Supervisor) {
 	s.reconcile(m)
 }
 
-// stopped follows the exit of a member that was stopped on purpose.
+// stopped handles the exit of a member that was stopped on purpose.
 func (s *Supervisor) stopped(m *member) {
 	st := m.stop
 	if st.outcome == "" { // it ended before it answered
@@ -250,7 +250,7 @@ func (s *Supervisor) stopped(m *member) {
 	}
 }
 
-// answerStop tells everyone who waits for the stop what became of it.
+// answerStop reports the outcome of the stop to all waiting requests.
 func (s *Supervisor) answerStop(m *member, outcome, reason string) {
 	st := m.stop
 	m.stop = nil

@@ -24,28 +24,28 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Config is what a Supervisor is made of.
+// Config configures a Supervisor.
 type Config struct {
 	Layout   team.Layout
 	Ledger   *ledger.Ledger
 	Backends map[string]backends.Backend // by name
 	Launcher Launcher
 	Log      *slog.Logger
-	Env      []string         // the environment that agents build on
+	Env      []string         // the base of the agents' environment
 	Version  string           // shown in Status
-	Idle     time.Duration    // exit by itself after so long with nothing to supervise; 0: never
+	Idle     time.Duration    // exit after this time with nothing to supervise; 0: never
 	Policy   policy.Policy    // zero value: the defaults
 	Notify   string           // datagram socket that shims and agents report to
-	Notes    <-chan Note      // what they reported; may be nil
+	Notes    <-chan Note      // their datagrams; may be nil
 	Clock    policy.Clock     // zero value: the machine's
-	Before   Before           // what is known of the directory's past
-	Courier  delivery.Courier // opens the way into foreign agents; may be nil
+	Before   Before           // what is known about the directory's past
+	Courier  delivery.Courier // opens channels to foreign agents; may be nil
 	Woken    func()           // called, in the loop, when the ledger has changed; may be nil
-	// LeadMail is called, outside the loop and one call at a time, when the lead's
-	// mailbox has changed, and once at the start; may be nil.
+	// LeadMail is called, outside the loop and one call at a time, when the lead's mailbox has
+	// changed, and once at the start; may be nil.
 	LeadMail func(ctx context.Context) error
 
-	step func(name string) // of a test
+	step func(name string) // called by tests
 }
 
 // Note is one datagram of a shim or agent.
@@ -56,8 +56,8 @@ type Note struct {
 	Data       []byte // of "seen": an observation as JSON
 }
 
-// Supervisor keeps one team. Its methods are safe for concurrent use; they fail
-// with ErrStopped once it has ended.
+// Supervisor supervises one team. Its methods are safe for concurrent use; they fail with
+// ErrStopped once it has ended.
 type Supervisor struct {
 	cfg     Config
 	policy  policy.Policy
@@ -67,22 +67,22 @@ type Supervisor struct {
 	started time.Time
 	life
 	output  *rest.Watcher
-	starts  chan struct{} // limits starts at once; steps use it
+	starts  chan struct{} // limits concurrent starts; used by steps
 	trees   trees.Trees
-	renames *rename.Renames // steps use it
+	renames *rename.Renames // used by steps
 
-	// The rest belongs to the loop.
+	// The following fields belong to the loop.
 	team     ledger.TeamRow
 	members  map[string]*member // by session key
 	lastSeq  int64              // newest event seen
 	timers   map[string]*time.Timer
 	quitting bool
-	looking  time.Duration // how long the last look at the ledger took
+	looking  time.Duration // duration of the last look at the ledger
 	traces   traces
 	serving
 }
 
-// life is how long a supervisor lives, and what it has running beside the loop.
+// life is the lifetime of a supervisor and its work beside the loop.
 type life struct {
 	done   chan struct{}   // closed when the loop has ended
 	ctx    context.Context // ends when the loop does; bounds steps
@@ -90,7 +90,7 @@ type life struct {
 	work   sync.WaitGroup // steps and watches
 }
 
-// serving are the services; those that the core speaks to have a name.
+// serving has the services; those used by the core have a name.
 type serving struct {
 	checkpoints *services.Checkpoints
 	publisher   *services.Publisher
@@ -102,7 +102,7 @@ type serving struct {
 	services    []loop.Service // all of them
 }
 
-// ErrStopped says that the supervisor has ended.
+// ErrStopped reports that the supervisor has ended.
 var ErrStopped = team.Errorf(team.CodeUnavailable, "the supervisor has stopped").WithReason(team.ReasonSupervisorGone)
 
 // New makes a supervisor; Start starts it.
@@ -125,7 +125,7 @@ func New(cfg Config) *Supervisor {
 	return s
 }
 
-// serve makes the services.
+// serve creates the services.
 func (s *Supervisor) serve() {
 	t := s.parts()
 	s.trees = trees.New(s.ctx, t)
@@ -151,11 +151,11 @@ func (s *Supervisor) serve() {
 		services.NewWALWatch(t, s.policy.Log, s.policy.LogPause, s.policy.LogRest), s.copies, services.NewLeftovers(t), services.NewTotals(t),
 		services.NewHooks(t, s.cfg.Env), s.offers, s.intents,
 		services.NewVerifications(t, s.policy.Repair, verifyPlace{s}),
-		s.delivery, used, // they are closed first: usage counts what channels report
+		s.delivery, used, // closed first: usage counts what channels report
 	}
 }
 
-// startServices starts them before the loop begins: adopting uses some.
+// startServices starts the services before the loop: adoption uses some.
 func (s *Supervisor) startServices(ctx context.Context) {
 	for _, one := range s.services {
 		if err := one.Start(ctx, bus{s}); err != nil {
@@ -176,8 +176,8 @@ func (s *Supervisor) closeServices() {
 	}
 }
 
-// Start reads the ledger, adopts what lives, and starts the loop. ctx bounds
-// starting only.
+// Start reads the ledger, adopts living generations, and starts the loop. ctx bounds only the
+// start.
 func (s *Supervisor) Start(ctx context.Context) error {
 	row, err := s.cfg.Ledger.Team(ctx)
 	if err != nil {
@@ -208,7 +208,7 @@ func (s *Supervisor) Start(ctx context.Context) error {
 	return nil
 }
 
-// parts is what the parts of the supervisor work on.
+// parts returns what the parts of the supervisor work with.
 func (s *Supervisor) parts() loop.Team {
 	return loop.Team{Layout: s.cfg.Layout, Ledger: s.cfg.Ledger, Log: s.log}
 }
@@ -228,7 +228,7 @@ func (s *Supervisor) Close() {
 	s.work.Wait()
 }
 
-// loop is the one goroutine that owns the state.
+// loop is the goroutine that owns the state.
 func (s *Supervisor) loop(changes <-chan struct{}, stopChanges func()) {
 	defer close(s.done)
 	defer s.cancel()
@@ -273,10 +273,10 @@ func (s *Supervisor) loop(changes <-chan struct{}, stopChanges func()) {
 	}
 }
 
-// message is anything that reaches the loop; apply runs there.
+// message is an input of the loop; apply runs on the loop.
 type message interface{ apply(*Supervisor) }
 
-// send hands a message to the loop; it reports false when the loop has ended.
+// send passes a message to the loop; it returns false if the loop has ended.
 func (s *Supervisor) send(m message) bool {
 	select {
 	case s.msgs <- m:
@@ -286,7 +286,7 @@ func (s *Supervisor) send(m message) bool {
 	}
 }
 
-// step runs f outside the loop and hands its message back.
+// step runs f outside the loop and sends its message to the loop.
 func (s *Supervisor) step(f func(ctx context.Context) message) {
 	s.work.Add(1)
 	go func() {
@@ -297,8 +297,8 @@ func (s *Supervisor) step(f func(ctx context.Context) message) {
 	}()
 }
 
-// after runs the message once d has passed; a timer of the same name is replaced,
-// d <= 0 only stops it.
+// after sends the message once d has passed; it replaces a timer of the same name, and d <= 0 only
+// stops that timer.
 func (s *Supervisor) after(name string, d time.Duration, m message) {
 	if t := s.timers[name]; t != nil {
 		t.Stop()
@@ -316,12 +316,12 @@ func (s *Supervisor) stopTimers() {
 	}
 }
 
-// write bounds what the loop itself writes to the ledger.
+// write returns the context for writes of the loop itself to the ledger.
 func (s *Supervisor) write() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(s.ctx), 10*time.Second)
 }
 
-// patch writes to a member's row and keeps the row in step with the ledger.
+// patch writes to a member's row and keeps the row in sync with the ledger.
 func (s *Supervisor) patch(m *member, p ledger.MemberPatch) error {
 	ctx, cancel := s.write()
 	defer cancel()
@@ -341,7 +341,7 @@ func (s *Supervisor) patch(m *member, p ledger.MemberPatch) error {
 	return nil
 }
 
-// byName finds members; an unknown name is CodeNotFound and names those there are.
+// byName finds members; an unknown name is CodeNotFound, and the error lists the known ones.
 func (s *Supervisor) byName(names []string) ([]*member, error) {
 	var out []*member
 	if len(names) == 0 {
@@ -379,7 +379,7 @@ func (s *Supervisor) find(name string) *member {
 	return nil
 }
 
-// ask runs f in the loop and waits for its answer.
+// ask runs f on the loop and waits for its answer.
 func ask[T any](ctx context.Context, s *Supervisor, f func(reply func(T, error))) (T, error) {
 	type answer struct {
 		v   T
@@ -413,12 +413,12 @@ func ask[T any](ctx context.Context, s *Supervisor, f func(reply func(T, error))
 	}
 }
 
-// call is a request: a function that the loop runs.
+// call is a request: a function to be run on the loop.
 type call func(*Supervisor)
 
 func (c call) apply(s *Supervisor) { c(s) }
 
-// IsStopped reports whether err says that the supervisor has ended.
+// IsStopped reports whether err means that the supervisor has ended.
 func IsStopped(err error) bool {
 	return errors.Is(err, ErrStopped) || team.ReasonOf(err) == "supervisor_gone"
 }

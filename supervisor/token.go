@@ -12,14 +12,14 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// NewToken is a member's secret: 256 random bits, safe in an environment.
+// NewToken returns a member's secret: 256 random bits, safe in an environment.
 func NewToken() string {
 	var b [32]byte
-	_, _ = rand.Read(b[:]) // never fails: it ends the program instead
+	_, _ = rand.Read(b[:]) // never fails: it crashes the program instead
 	return base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// WriteToken puts a member's secret into its bundle.
+// WriteToken writes a member's secret to its bundle.
 func WriteToken(b team.Bundle, token string) error {
 	if err := os.MkdirAll(string(b), 0o700); err != nil {
 		return team.Errorf(team.CodeUnavailable, "make %s: %w", b, err)
@@ -30,7 +30,7 @@ func WriteToken(b team.Bundle, token string) error {
 	return nil
 }
 
-// withToken is an environment with the secret of this generation and no other.
+// withToken returns an environment with only this generation's secret.
 func withToken(env []string, token string) []string {
 	const name = team.EnvToken + "="
 	out := slices.DeleteFunc(slices.Clone(env), func(kv string) bool { return strings.HasPrefix(kv, name) })

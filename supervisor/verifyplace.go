@@ -9,11 +9,11 @@ import (
 	"github.com/teamctl/teamctl/worktree"
 )
 
-// verifyPlace is the supervisor as a services.VerifyPlace.
+// verifyPlace implements services.VerifyPlace.
 type verifyPlace struct{ s *Supervisor }
 
-// VerifyDir is where the owner works: its worktree, or else where it runs, by default the
-// root of the team.
+// VerifyDir returns the owner's working directory: its worktree, or else its directory, by default
+// the root of the team.
 func (p verifyPlace) VerifyDir(ctx context.Context, t ledger.TeamRow, m ledger.Member) (string, error) {
 	if dir := cmp.Or(m.Worktree, m.Spec.Cwd); dir != "" {
 		return dir, nil
@@ -21,8 +21,8 @@ func (p verifyPlace) VerifyDir(ctx context.Context, t ledger.TeamRow, m ledger.M
 	return p.s.trees.RepoPath(ctx, t, m)
 }
 
-// VerifyEnv is the environment of a built-in worker in the owner's place, without the
-// secret of any member: what runs is no person, and can speak for nobody.
+// VerifyEnv returns the environment of a built-in worker in the owner's place, without the secret
+// of any member: the command must not be able to act as a member.
 func (p verifyPlace) VerifyEnv(ctx context.Context, t ledger.TeamRow, m ledger.Member, dir string) ([]string, error) {
 	s := p.s
 	extra := map[string]string{}

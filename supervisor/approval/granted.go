@@ -1,5 +1,5 @@
-// Package approval says what answers a request of a member: the team's rules where they decide,
-// and with what a person has approved it.
+// Package approval determines the answers to members' requests: the decision of the team's rules,
+// and the contents of an approval.
 package approval
 
 import (
@@ -11,8 +11,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// GrantedWith is what an approval was given with, by the answer that was posted. It is empty
-// unless the request was approved.
+// GrantedWith returns the contents of an approval from the posted answer. They are empty unless
+// the request was approved.
 func GrantedWith(ctx context.Context, l *ledger.Ledger, a ledger.Approval) (g team.Granted, err error) {
 	kind := map[ledger.ApprovalKind]team.Kind{
 		ledger.ApprovePermission: team.KindPermissionResponse, ledger.ApprovePlan: team.KindPlanApprovalResponse,
@@ -41,7 +41,7 @@ func orNothing(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// OtherInput tells an agent that it may not do what it asked for, and what it may do.
+// OtherInput returns the message to an agent that only another input was approved.
 func OtherInput(input json.RawMessage) string {
 	return "it was approved with another input only: " + string(input)
 }

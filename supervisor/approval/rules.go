@@ -8,13 +8,12 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// SettingPermissions are the team's rules for permission requests: team.Permissions.
+// SettingPermissions is the setting with the team's permission rules: team.Permissions.
 const SettingPermissions = "permissions"
 
-// ByRules is the answer that the team's rules give to a member's request for
-// permission; nil: a person is to be asked. The request's member, mode and directory
-// are the row's. A request that came by mail is never brought here: whoever writes
-// into a mailbox file may call itself anybody.
+// ByRules returns the answer of the team's rules to a member's permission request; nil: a person
+// decides. The request's member, mode and directory come from the row. It must not be used for
+// requests that came by mail, since a writer to a mailbox file may use any name.
 func ByRules(ctx context.Context, l *ledger.Ledger, row ledger.Member, r permit.Request) (*ledger.Decided, error) {
 	var rules team.Permissions
 	if _, err := l.Setting(ctx, SettingPermissions, &rules); err != nil || rules.None() {
@@ -34,7 +33,7 @@ func ByRules(ctx context.Context, l *ledger.Ledger, row ledger.Member, r permit.
 	return nil, nil
 }
 
-// RequestOf is what an agent asks for, as the rules see it.
+// RequestOf converts an agent's request for the rules.
 func RequestOf(a team.Ask) permit.Request {
 	r := permit.Of(a.Tool, a.Input)
 	if a.Command != "" || len(a.Paths) > 0 {
@@ -43,6 +42,6 @@ func RequestOf(a team.Ask) permit.Request {
 	return r
 }
 
-// HookRequest is what the ids of requests begin with that a hook has asked for its
-// agent: they are of the turn. What an agent asks by a tool outlives it.
+// HookRequest is the prefix of request ids for requests by a hook: they end with the turn.
+// Requests that an agent makes with a tool outlive it.
 const HookRequest = "hook-"

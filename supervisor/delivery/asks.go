@@ -16,11 +16,11 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// maxAsks bounds what is kept of an agent whose channel is being opened.
+// maxAsks bounds the requests kept for an agent whose channel is being opened.
 const maxAsks = 16
 
-// askFor puts a question of an agent into the queue of approvals. One that was put
-// there before (by an earlier supervisor) is only remembered.
+// askFor queues a request of an agent for approval. A request that was queued before (by an
+// earlier supervisor) is only recorded.
 func (d *Delivery) askFor(m *recipient, a team.Ask) {
 	kind := ledger.ApprovePermission
 	switch a.For {
@@ -28,10 +28,10 @@ func (d *Delivery) askFor(m *recipient, a team.Ask) {
 	case team.WaitPlan:
 		kind = ledger.ApprovePlan
 	case team.WaitQuestion, team.WaitTrust, team.WaitLogin:
-		return // at the agent's own screen
+		return // answered at the agent's own screen
 	}
 	row, c := m.row.Member, m.conn
-	if c == nil && m.row.Channel && len(m.asks) < maxAsks { // its channel speaks before it is known to be open
+	if c == nil && m.row.Channel && len(m.asks) < maxAsks { // the channel reports before it is known to be open
 		m.asks = append(m.asks, a)
 	}
 	if c == nil || c.asked[a.ID] != 0 {
@@ -60,7 +60,7 @@ func (d *Delivery) queueAsk(ctx context.Context, row ledger.Member, kind ledger.
 	}
 	in := ledger.AskIn{Session: row.SessionKey, Kind: kind, RequestID: a.ID, Subject: a.Tool}
 	words := a.Description
-	if a.Screen { // after its question all that is on the screen, conversation included
+	if a.Screen { // includes the rest of the screen, after its question
 		words, _, _ = strings.Cut(words, "\n")
 	}
 	if words != "" {
@@ -82,7 +82,7 @@ func (d *Delivery) queueAsk(ctx context.Context, row ledger.Member, kind ledger.
 	if d, err := time.ParseDuration(wait); err == nil && d > 0 {
 		in.Deadline = time.Now().Add(d).UnixMilli()
 	}
-	if kind == ledger.ApprovePermission && !a.Screen { // what stands on a screen is no word of the program's
+	if kind == ledger.ApprovePermission && !a.Screen { // a screen's content is no request by the program itself
 		if in.Decided, err = approval.ByRules(ctx, d.team.Ledger, row, approval.RequestOf(a)); err != nil {
 			return 0, err
 		}
@@ -97,10 +97,10 @@ func (d *Delivery) queueAsk(ctx context.Context, row ledger.Member, kind ledger.
 	return out.Approval.ID, err
 }
 
-// SettingDeadline is how long an approval may wait for its answer, a duration.
+// SettingDeadline is the setting with the maximum time for an answer, a duration.
 const SettingDeadline = "approval-deadline"
 
-// askMessage tells the lead of what an agent asks.
+// askMessage returns the message that notifies the lead of an agent's request.
 func askMessage(row ledger.Member, in ledger.AskIn, a team.Ask) (*ledger.NewMessage, error) {
 	var frame inbox.Frame = inbox.PermissionRequest{
 		RequestID: a.ID, AgentID: row.Name, ToolName: a.Tool, ToolUseID: a.ToolUseID, Description: a.Description,
@@ -126,7 +126,7 @@ func orJSON(raw json.RawMessage, other string) json.RawMessage {
 	return raw
 }
 
-// askQueued takes an approval that was queued for an agent.
+// askQueued handles an approval request that was queued for an agent.
 func (d *Delivery) askQueued(session string, c *conn, request string, id int64) {
 	why, settled := c.early[request]
 	delete(c.early, request)
@@ -137,12 +137,12 @@ func (d *Delivery) askQueued(session string, c *conn, request string, id int64) 
 	case settled:
 		d.settledElsewhere(m, request, why)
 	default:
-		d.answerAsk(id) // it may have been answered before
+		d.answerAsk(id) // it may already be answered
 	}
 }
 
-// answerAsk brings the answer to an approval to the agent that asked, where its
-// channel does. It goes out once: while it is on its way nobody else brings it.
+// answerAsk sends the answer to a request to the agent, if its channel does that. The answer is
+// sent once: nothing else sends it meanwhile.
 func (d *Delivery) answerAsk(id int64) {
 	for session, w := range d.ways {
 		c := w.conn
@@ -185,7 +185,7 @@ func (d *Delivery) bring(ctx context.Context, c *conn, name, request string, id 
 		d.team.Log.Warn("answer", "member", name, "request", request, "err", err)
 		return undecided
 	}
-	if len(with.Input) > 0 { // no channel can change what an agent does, only let it or not
+	if len(with.Input) > 0 { // a channel can only permit or deny, not change the input
 		r.Allow, r.Feedback = false, approval.OtherInput(with.Input)
 	}
 	if a.Kind == ledger.ApprovePlan {
@@ -202,16 +202,16 @@ func (d *Delivery) bring(ctx context.Context, c *conn, name, request string, id 
 	return brought
 }
 
-// bringing is how an attempt to bring an answer ended.
+// bringing is the result of an attempt to send an answer.
 type bringing int
 
 const (
 	undecided bringing = iota
-	noDialog           // it may come up: the next observation tries again
-	brought            // or of no use any more
+	noDialog           // it may still appear: the next observation retries
+	brought            // or no longer needed
 )
 
-// askBrought ends an attempt to bring an answer.
+// askBrought handles the result of an attempt to send an answer.
 func (d *Delivery) askBrought(c *conn, request string, id int64, how bringing) {
 	again := c.brings[id]
 	delete(c.brings, id)
@@ -225,8 +225,8 @@ func (d *Delivery) askBrought(c *conn, request string, id int64, how bringing) {
 	}
 }
 
-// answerOwed tries again what could not be answered: something has been seen of the
-// agent. What is on its way may have looked a moment too early.
+// answerOwed retries unsent answers after an observation of the agent. A running attempt may have
+// looked too early.
 func (d *Delivery) answerOwed(m *recipient) {
 	if m.conn == nil {
 		return
@@ -241,8 +241,8 @@ func (d *Delivery) answerOwed(m *recipient) {
 	}
 }
 
-// ownWay reports whether an answer goes back to a foreign agent by the request that
-// asked for it, and not as mail. Where that is a key, the words go as mail.
+// ownWay reports whether an answer is returned to a foreign agent by its own request, and not as
+// mail. If a key answers, the answer's text is sent as mail.
 func ownWay(ctx context.Context, l *ledger.Ledger, msg ledger.Message) bool {
 	if msg.Kind != team.KindPermissionResponse && msg.Kind != team.KindPlanApprovalResponse || msg.RequestID == "" {
 		return false
@@ -255,15 +255,14 @@ func ownWay(ctx context.Context, l *ledger.Ledger, msg ledger.Message) bool {
 	return !ask.Keys || !hasWords(msg)
 }
 
-// hasWords reports whether an answer says more than yes or no.
+// hasWords reports whether an answer contains more than yes or no.
 func hasWords(msg ledger.Message) bool {
 	f, _ := inbox.Parse(msg.Text)
 	r, ok := f.(inbox.PermissionResponse)
 	return ok && (r.Error != "" || len(r.UpdatedInput) > 0 && string(r.UpdatedInput) != "null")
 }
 
-// noteAnswered settles the mail that tells of an answer: the agent has it already, or
-// has nothing more to do with it.
+// noteAnswered settles the mail with an answer: the agent has it already, or no longer needs it.
 func (d *Delivery) noteAnswered(ctx context.Context, a ledger.Approval, answer error) {
 	waiting, err := d.team.Ledger.Waiting(ctx, a.Session)
 	if err != nil {
@@ -285,17 +284,16 @@ func (d *Delivery) noteAnswered(ctx context.Context, a ledger.Approval, answer e
 	}
 }
 
-// answeredThere is why a request leaves the queue that somebody has answered at the
-// agent itself.
+// answeredThere is the reason for withdrawing a request that was answered at the agent itself.
 const answeredThere = "answered at its own screen"
 
-// settledElsewhere takes a request out of the queue that needs no answer any more.
+// settledElsewhere withdraws a request that no longer needs an answer.
 func (d *Delivery) settledElsewhere(m *recipient, request, why string) {
 	if m.conn == nil {
 		return
 	}
 	id := m.conn.asked[request]
-	if id == -1 { // it is being queued: askQueued settles it
+	if id == -1 { // it is being queued: askQueued withdraws it
 		m.conn.early[request] = why
 	}
 	if id < 0 {

@@ -11,15 +11,14 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Courier opens the way into agents that do not read their mailbox by themselves.
-// The room courier implements it.
+// Courier opens channels to agents that do not read their mailbox themselves.
 type Courier interface {
-	// Open returns soon; a nil Channel without an error means that the agent fetches
-	// its mail by itself.
+	// Open returns soon; a nil Channel without an error means that the agent fetches its mail
+	// itself.
 	Open(ctx context.Context, in ChannelIn) (Channel, error)
 }
 
-// ChannelIn is what a Courier is told.
+// ChannelIn is the input of a Courier.
 type ChannelIn struct {
 	Layout team.Layout
 	Member ledger.Member
@@ -29,7 +28,7 @@ type ChannelIn struct {
 	Report func(team.Observation) // may be called from any goroutine until Close has returned
 }
 
-// Channel is the way into one generation (see courier.Channel).
+// Channel is the way to deliver to one generation (see courier.Channel).
 type Channel interface {
 	Deliver(ctx context.Context, mail []team.Mail) []team.Outcome
 	Interrupt(ctx context.Context) error
@@ -37,42 +36,41 @@ type Channel interface {
 	Close()
 }
 
-// Moder is a Channel that can say when a mode takes effect in the agent that runs, and
-// has it take effect where that can be (see courier.Channel).
+// Moder is a Channel that reports when a mode takes effect in the running agent, and applies it if
+// possible (see courier.Channel).
 type Moder interface {
 	SetMode(mode team.Mode) (when string)
 }
 
-// Settler is a Channel that finds out what became of mail that was handed over before
-// it was opened. It gets such mail once more, as Mail.Again, where it says so.
+// Settler is a Channel that can determine the state of mail delivered before it was opened. If
+// Settles is true, it gets such mail once more, as Mail.Again.
 type Settler interface{ Settles() bool }
 
-// Retrier is a Channel whose agent may sit in a turn that goes on by itself when a limit
-// is over. A person who ends the limit before has that turn broken off.
+// Retrier is a Channel whose agent may be in a turn that continues by itself at the end of a
+// limit. If a person ends the limit earlier, that turn is interrupted.
 type Retrier interface{ Retries() bool }
 
-// conn is an open channel with what the loop keeps of it. calls keeps its methods one at
-// a time.
+// conn is an open channel with the loop's state for it. calls makes its methods run one at a time.
 type conn struct {
 	Channel
 	calls   sync.Mutex
-	settled bool // what was handed over before has been asked about; for hand-overs
-	// askedAbout are the messages that are injected; for hand-overs.
+	settled bool // earlier deliveries have been asked about; for hand-overs
+	// askedAbout has the injected messages; for hand-overs.
 	askedAbout map[string]askedAbout
-	busy       bool              // a hand-over is under way
-	again      bool              // and another was asked for meanwhile
-	waiting    bool              // something is held or left
-	asked      map[string]int64  // approvals by the agent's own request ids; -1: not queued yet
-	early      map[string]string // requests that needed no answer any more while they were queued, and why
-	owed       []int64           // approvals whose answer the channel could not bring yet
-	brings     map[int64]bool    // approvals whose answer is on its way; true: look again afterwards
+	busy       bool              // a hand-over is running
+	again      bool              // another one was requested meanwhile
+	waiting    bool              // mail is held or left
+	asked      map[string]int64  // approval by the agent's own request id; -1: not queued yet
+	early      map[string]string // requests withdrawn while they were being queued, with the reason
+	owed       []int64           // approvals whose answer could not be sent yet
+	brings     map[int64]bool    // approvals whose answer is being sent; true: try again afterwards
 }
 
-// deliverWithin bounds one hand-over; what a channel does longer is a fault of its.
+// deliverWithin bounds one hand-over; a channel that takes longer is faulty.
 const deliverWithin = 30 * time.Second
 
-// Open opens the channel of a member that has come up or was adopted. What was seen of an earlier
-// generation is forgotten.
+// Open opens the channel of a member that has come up or was adopted. Observations of an earlier
+// generation are dropped.
 func (d *Delivery) Open(session string) {
 	m := d.of(session)
 	if m == nil {
@@ -85,7 +83,7 @@ func (d *Delivery) Open(session string) {
 	m.seen.Ended = d.usage.Ended(m.row.Spec.Agent)
 	generation := m.row.Generation
 	d.markTurn(m)
-	d.showState(m) // what an earlier supervisor wrote is not known any more
+	d.showState(m) // the state written by an earlier supervisor is unknown now
 	in := ChannelIn{
 		Layout: d.team.Layout, Member: m.row.Member, Dir: m.row.Worktree, PID: m.row.Screen.Proc().Agent.PID, Screen: m.row.Screen,
 		Report: func(o team.Observation) {
@@ -113,7 +111,7 @@ func (d *Delivery) Open(session string) {
 	})
 }
 
-// opened takes a channel that was opened.
+// opened handles a channel that was opened.
 func (d *Delivery) opened(session, generation string, ch Channel) {
 	m := d.at(session, generation)
 	if m == nil {
@@ -123,7 +121,7 @@ func (d *Delivery) opened(session, generation string, ch Channel) {
 	d.close(m.way)
 	m.conn = &conn{Channel: ch, asked: map[string]int64{}, early: map[string]string{}, brings: map[int64]bool{}}
 	d.breakOffLate(m)
-	d.SetMode(session) // it may have changed since the channel was asked for
+	d.SetMode(session) // the mode may have changed since the channel was requested
 	asks := m.asks
 	m.asks = nil
 	for _, a := range asks {
@@ -132,8 +130,8 @@ func (d *Delivery) opened(session, generation string, ch Channel) {
 	d.deliver(m)
 }
 
-// SetMode tells the channel of a member the mode that the member is to work in: an approved plan
-// or a person may have changed it. It returns when that takes effect, "" at once.
+// SetMode passes the member's current mode to its channel: an approved plan or a person may have
+// changed it. It returns when the mode takes effect, "" for at once.
 func (d *Delivery) SetMode(session string) string {
 	m := d.of(session)
 	if m == nil || m.conn == nil {
@@ -163,7 +161,7 @@ func (d *Delivery) close(w *way) {
 	d.closing(ch)
 }
 
-// closing closes a channel beside the loop: it waits for what reports to the loop.
+// closing closes a channel beside the loop, since Close waits for reports to the loop.
 func (d *Delivery) closing(ch Channel) {
 	d.beside("close a channel", func(context.Context) { ch.Close() })
 }

@@ -13,23 +13,23 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Core is what a delivery needs of the core. Its methods are called on the loop.
+// Core is the part of the core that a delivery uses. Its methods are called on the loop.
 type Core interface {
-	// Patch writes to the row of a member, whose session key it sets.
+	// Patch writes to the row of the member with the session key, which it sets in p.
 	Patch(session string, p ledger.MemberPatch) error
-	// Ready records that a member takes messages, and what showed it.
+	// Ready records that a member takes messages, with the evidence.
 	Ready(session, evidence string)
 	// AtRest is called when a member's turn is over.
 	AtRest(session string)
 }
 
-// Usage is told what members use. Its methods are called on the loop.
+// Usage handles the members' usage. Its methods are called on the loop.
 type Usage interface {
-	// Ended is when the last limit of an agent was ended; zero: never, or not known.
+	// Ended returns when the last limit of an agent was ended; zero: never, or unknown.
 	Ended(agent string) time.Time
-	// Limited notes a limit that a member has run into; false: it could not be noted.
+	// Limited records a limit that a member has reached; false: it could not be recorded.
 	Limited(m loop.Member, v team.Verdict) bool
-	// Counted takes what an observation says of what was used.
+	// Counted records the usage in an observation.
 	Counted(m loop.Member, o team.Observation)
 }
 
@@ -39,18 +39,18 @@ type Delivery struct {
 	team    loop.Team
 	core    Core
 	usage   Usage
-	courier Courier // nil: there are no channels
+	courier Courier // nil: no channels
 	policy  policy.ServicePolicy
 	wall    func() time.Time
 	ways    map[string]*way // by session key
 }
 
-// Options are what a Delivery is made of.
+// Options configure a Delivery.
 type Options struct {
 	Team    loop.Team
 	Core    Core
 	Usage   Usage
-	Courier Courier // nil: there are no channels
+	Courier Courier // nil: no channels
 	Policy  policy.ServicePolicy
 	Wall    func() time.Time // for what people read
 }
@@ -60,23 +60,23 @@ func New(o Options) *Delivery {
 	return &Delivery{team: o.Team, core: o.Core, usage: o.Usage, courier: o.Courier, policy: o.Policy, wall: o.Wall, ways: map[string]*way{}}
 }
 
-// way is what is kept of one member.
+// way is the state of one member.
 type way struct {
-	conn        *conn           // nil without an open channel
-	seen        state.Engine    // what was seen of its generation
-	limit       time.Time       // Since of the limit that was noted last
-	asks        []team.Ask      // asked before the channel was known to be open
-	mark        ledger.TurnMark // where the turn begins that the next idle notice tells of
-	interrupted time.Time       // when somebody ended its turn; zero: not since it began
+	conn        *conn           // nil if no channel is open
+	seen        state.Engine    // observations of its generation
+	limit       time.Time       // Since of the last recorded limit
+	asks        []team.Ask      // requests made before the channel was known to be open
+	mark        ledger.TurnMark // start of the turn that the next idle notice covers
+	interrupted time.Time       // when its turn was interrupted; zero: not since it began
 }
 
-// recipient is a member with the way to it.
+// recipient is a member with its way.
 type recipient struct {
 	row loop.Member
 	*way
 }
 
-// of returns a member that the core keeps; nil for any other.
+// of returns a member of the core; nil for any other.
 func (d *Delivery) of(session string) *recipient {
 	row, ok := d.Bus.Look(session)
 	if !ok {
@@ -90,7 +90,7 @@ func (d *Delivery) of(session string) *recipient {
 	return &recipient{row, w}
 }
 
-// at is of for one generation, while it runs.
+// at returns the member if it is running the generation.
 func (d *Delivery) at(session, generation string) *recipient {
 	if m := d.of(session); m != nil && m.row.Generation == generation && m.row.Observed == team.Running {
 		return m
@@ -104,14 +104,14 @@ func (d *Delivery) patch(m *recipient, p ledger.MemberPatch) {
 	d.refresh(m)
 }
 
-// refresh takes over what the core has changed.
+// refresh reads the core's changes.
 func (d *Delivery) refresh(m *recipient) {
 	if row, ok := d.Bus.Look(m.row.SessionKey); ok {
 		m.row = row
 	}
 }
 
-// Event delivers what was mailed, and brings what was answered.
+// Event delivers mailed messages and answers.
 func (d *Delivery) Event(e ledger.Event) {
 	switch {
 	case strings.HasPrefix(e.What, team.ApprovalEvents) && e.What != team.EventApprovalAsked:
@@ -119,14 +119,14 @@ func (d *Delivery) Event(e ledger.Event) {
 			d.answerAsk(id)
 		}
 	case e.What == team.EventMessageMailed,
-		e.What == team.EventMessageHeld && e.Before == string(team.Injected): // it is to be given again
+		e.What == team.EventMessageHeld && e.Before == string(team.Injected): // it is to be delivered again
 		if m, ok := d.Bus.Find(e.Who); ok {
 			d.Deliver(m.SessionKey)
 		}
 	}
 }
 
-// Looked forgets the members that have left.
+// Looked drops the members that have left.
 func (d *Delivery) Looked(roster bool) {
 	if !roster {
 		return
@@ -139,14 +139,14 @@ func (d *Delivery) Looked(roster bool) {
 	}
 }
 
-// Close closes every channel; the agents go on.
+// Close closes all channels; the agents keep running.
 func (d *Delivery) Close() {
 	for _, w := range d.ways {
 		d.close(w)
 	}
 }
 
-// beside runs f beside the loop, with nothing to do afterwards.
+// beside runs f beside the loop, without a continuation.
 func (d *Delivery) beside(what string, f func(ctx context.Context)) {
 	d.Bus.Go(what, func(ctx context.Context) func() {
 		f(ctx)

@@ -1,24 +1,23 @@
-// Package delivery brings mail to the members of a team and takes in what is seen of them, by the
+// Package delivery delivers mail to the members of a team and processes observations of them, by the
 // channels that a Courier opens.
 //
-// A generation of a foreign agent has at most one channel. Open opens it when the generation is
-// up or adopted, Closed closes it. While it is open the package
+// A generation of a foreign agent has at most one channel. Open opens it when the generation is up
+// or adopted, Closed closes it. While it is open the package
 //
-//   - hands over what waits in the ledger for the member (handover.go) and is the one that writes
-//     injected, accepted, held and unknown for channels; who else writes which state of a delivery
-//     the documentation of package mail says;
-//   - asks about what was handed over and has no evidence (evidence.go);
-//   - takes observations and writes to the member's row what it does (observed.go); package state
-//     decides what they mean;
-//   - tells the lead of each turn that is over (turn.go), and what an interrupted turn leaves
+//   - delivers the member's mail from the ledger (handover.go) and is the only writer of injected,
+//     accepted, held and unknown for channels; the documentation of package mail lists the writers of
+//     each state of a delivery;
+//   - asks about delivered mail without evidence (evidence.go);
+//   - processes observations and writes the agent's activity to the member's row (observed.go);
+//     package state interprets them;
+//   - notifies the lead of each finished turn (turn.go), and cleans up after an interrupted one
 //     (interrupts.go);
-//   - queues what an agent asks for as an approval and brings the answer (asks.go).
+//   - queues an agent's requests for approval and sends the answers (asks.go).
 //
-// An agent that says itself what it does has no channel: its observations are taken for their
-// usage only.
+// An agent that reports its own activity has no channel: of its observations only the usage counts.
 //
 // Delivery is a service of the loop (package loop): all its state belongs to the loop, and it keeps
-// nothing that a kill may lose. A hand-over, an answer and an interrupt run beside the loop, one at
-// a time for each channel. What they write to the ledger they write there, in steps; what the loop
-// writes by itself is the member's row, which has to be written in the order of the observations.
+// nothing that a kill could lose. Hand-overs, answers and interrupts run beside the loop, one at a
+// time for each channel, and write to the ledger there, in steps; the loop itself writes only the
+// member's row, which must be written in the order of the observations.
 package delivery

@@ -8,30 +8,29 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// A channel that can be asked gives its receipts by events. One that was missed, or a
-// message that its program has dropped without a word, would stay injected for ever: what
-// stays so for longer than its way takes is asked about, and then ever more seldom.
+// A channel that can be asked reports receipts as events. A message whose event was missed, or
+// that its program has dropped silently, would stay injected for ever: a message that stays
+// injected for longer than usual is asked about, at growing intervals.
 
-// askedAbout is how often a message was asked about, when last, and whether it was then
-// still pending.
+// askedAbout records how often a message was asked about, when last, and whether it was still
+// pending then.
 type askedAbout struct {
 	at      time.Time
 	times   int
 	pending bool
 }
 
-// evidenceDoublings bounds how seldom a message is asked about: every 16 minutes, where the
-// first time is after 30 s.
+// evidenceDoublings bounds the interval between questions about a message: 16 minutes, if the
+// first question comes after 30 s.
 const evidenceDoublings = 5
 
-// settles reports whether the channel finds out what became of what it has handed over.
+// settles reports whether the channel can determine the state of delivered mail.
 func (c *conn) settles() bool {
 	s, ok := c.Channel.(Settler)
 	return ok && s.Settles()
 }
 
-// askAboutIn is how long a message that was handed over is left before it is asked about.
-// It is for hand-overs.
+// askAboutIn returns the time until a delivered message is asked about. For hand-overs.
 func (d *Delivery) askAboutIn(c *conn, del ledger.Delivery, now time.Time) time.Duration {
 	asked := c.askedAbout[del.MessageID]
 	since := time.UnixMilli(del.At)
@@ -41,9 +40,8 @@ func (d *Delivery) askAboutIn(c *conn, del ledger.Delivery, now time.Time) time.
 	return d.policy.Evidence<<min(asked.times, evidenceDoublings) - now.Sub(since)
 }
 
-// askAbout returns the messages among out that are to be asked about now, and when the next
-// one is; 0 for never. all has those that were handed over before the channel was opened
-// asked about too.
+// askAbout returns the messages among out to be asked about now, and the time until the next one;
+// 0 for never. With all it includes those delivered before the channel was opened.
 func (d *Delivery) askAbout(c *conn, out []ledger.Outgoing, all bool, now time.Time) (ids map[string]bool, next time.Duration) {
 	ids = map[string]bool{}
 	if !c.settles() {
@@ -72,7 +70,7 @@ func (d *Delivery) askAbout(c *conn, out []ledger.Outgoing, all bool, now time.T
 	return ids, next
 }
 
-// notePending notes which of the messages that were asked about are still pending.
+// notePending records which of the messages asked about are still pending.
 func (c *conn) notePending(outcomes []team.Outcome) {
 	for _, o := range outcomes {
 		if a, ok := c.askedAbout[o.ID]; ok && a.pending != o.Pending {
@@ -82,9 +80,9 @@ func (c *conn) notePending(outcomes []team.Outcome) {
 	}
 }
 
-// unknownAfter is how long a message that was handed over is left before it is unknown.
-// A channel that can be asked has been asked twice by then. What is pending may be so for as
-// long as a command of the agent runs, or its model thinks.
+// unknownAfter returns the time after which a delivered message becomes unknown. A channel that
+// can be asked has been asked twice by then. A message may be pending as long as a command of the
+// agent runs, or its model thinks.
 func (d *Delivery) unknownAfter(c *conn, id string) time.Duration {
 	if c.settles() && !c.askedAbout[id].pending {
 		return 4 * d.policy.Evidence
@@ -92,7 +90,7 @@ func (d *Delivery) unknownAfter(c *conn, id string) time.Duration {
 	return d.policy.Doubt
 }
 
-// lookAgain is how long after a hand-over its evidence is looked for.
+// lookAgain returns the time from a hand-over to the check of its evidence.
 func (d *Delivery) lookAgain(c *conn) time.Duration {
 	if c.settles() {
 		return d.policy.Evidence
@@ -100,8 +98,8 @@ func (d *Delivery) lookAgain(c *conn) time.Duration {
 	return d.policy.Doubt
 }
 
-// giveUpHope notes as unknown what was handed over for longer than its way takes and is
-// not shown to have arrived. It returns when the next one is due; 0 for never.
+// giveUpHope marks messages as unknown that were delivered for longer than usual and whose arrival
+// is not shown. It returns the time until the next one is due; 0 for never.
 func (d *Delivery) giveUpHope(ctx context.Context, c *conn, row ledger.Member, out []ledger.Outgoing, now time.Time) (next time.Duration, err error) {
 	var marks []ledger.DeliveryMark
 	for _, o := range out {
@@ -123,7 +121,7 @@ func (d *Delivery) giveUpHope(ctx context.Context, c *conn, row ledger.Member, o
 	return next, err
 }
 
-// sooner is the shorter of two waits, of which 0 is for ever.
+// sooner returns the shorter of two waits, of which 0 means no limit.
 func sooner(a, b time.Duration) time.Duration {
 	if a == 0 || b != 0 && b < a {
 		return b
@@ -131,5 +129,5 @@ func sooner(a, b time.Duration) time.Duration {
 	return a
 }
 
-// evidenceTimer asks about what is still injected.
+// evidenceTimer is the timer for questions about injected mail.
 func evidenceTimer(session string) string { return "evidence:" + session }

@@ -11,14 +11,14 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Deliver hands over what waits for a member.
+// Deliver delivers a member's waiting mail.
 func (d *Delivery) Deliver(session string) {
 	if m := d.of(session); m != nil {
 		d.deliver(m)
 	}
 }
 
-// deliver hands over what waits for a member, one hand-over at a time.
+// deliver delivers a member's waiting mail, in one hand-over at a time.
 func (d *Delivery) deliver(m *recipient) {
 	c := m.conn
 	if c == nil || m.row.Observed != team.Running {
@@ -39,8 +39,8 @@ func (d *Delivery) deliver(m *recipient) {
 	})
 }
 
-// handedOver is called after a hand-over; next is how long until something is to be asked about,
-// 0 for ever.
+// handedOver is called after a hand-over; next is the time until something must be asked about, 0
+// for never.
 func (d *Delivery) handedOver(session string, c *conn, left bool, next time.Duration) {
 	c.busy, c.waiting = false, left
 	m := d.of(session)
@@ -54,9 +54,8 @@ func (d *Delivery) handedOver(session string, c *conn, left bool, next time.Dura
 	}
 }
 
-// handOver gives a channel what its member has not got, and writes what became of
-// it. left says that something is still waiting, next when something that was handed over
-// is to be asked about.
+// handOver passes undelivered mail to a channel, and records the outcomes. left reports whether
+// mail is still waiting, next is the time until a delivered message must be asked about.
 func (d *Delivery) handOver(ctx context.Context, c *conn, row ledger.Member) (left bool, next time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, deliverWithin)
 	defer cancel()
@@ -71,24 +70,24 @@ func (d *Delivery) handOver(ctx context.Context, c *conn, row ledger.Member) (le
 	return left, sooner(next, due), err
 }
 
-// handOverTo is handOver of what waits.
+// handOverTo does the work of handOver for the waiting mail.
 func (d *Delivery) handOverTo(ctx context.Context, c *conn, row ledger.Member, out []ledger.Outgoing) (left bool, next time.Duration, err error) {
 	asking := !c.settled && c.settles()
-	doubt, next := d.askAbout(c, out, asking, time.Now()) // handed over before, and not known to be accepted
+	doubt, next := d.askAbout(c, out, asking, time.Now()) // delivered before, not known to be accepted
 	var give []team.Mail
 	var drop []ledger.DeliveryMark
 	for _, o := range out {
 		switch o.Delivery.State {
 		case team.Mailed, team.Held:
 			if ownWay(ctx, d.team.Ledger, o.Message) {
-				if o.Message.At < row.StartedAt { // who asked is gone
+				if o.Message.At < row.StartedAt { // its requester is gone
 					drop = append(drop, ledger.DeliveryMark{MessageID: o.Message.ID, Recipient: o.Delivery.Recipient, State: team.Dropped,
 						Reason: "the request was of an earlier process"})
 				}
 				continue
 			}
 			give = append(give, mail.Of(ctx, d.team.Ledger, o.Message))
-		case team.Posted: // its poster mails it, and that wakes us
+		case team.Posted: // its poster mails it, which wakes us
 		case team.Injected, team.Unknown:
 			if doubt[o.Message.ID] {
 				again := mail.Of(ctx, d.team.Ledger, o.Message)
@@ -117,7 +116,7 @@ func (d *Delivery) handOverTo(ctx context.Context, c *conn, row ledger.Member, o
 	var marks []ledger.DeliveryMark
 	var got []string
 	for _, o := range outcomes {
-		if doubt[o.ID] && o.State != team.Accepted { // it stays as it was
+		if doubt[o.ID] && o.State != team.Accepted { // its state is unchanged
 			left = left || o.State == team.Held
 			continue
 		}
@@ -134,7 +133,7 @@ func (d *Delivery) handOverTo(ctx context.Context, c *conn, row ledger.Member, o
 			continue
 		}
 		mark := ledger.DeliveryMark{MessageID: o.ID, Recipient: row.Name, State: o.State, Reason: o.Reason, Evidence: o.Evidence}
-		if o.State == team.Held { // a hook may have given it meanwhile, and it must not be given again
+		if o.State == team.Held { // a hook may have given it meanwhile; it must not be given again
 			mark.IfStates = []team.DeliveryState{team.Mailed, team.Held}
 		}
 		marks = append(marks, mark)
@@ -142,10 +141,10 @@ func (d *Delivery) handOverTo(ctx context.Context, c *conn, row ledger.Member, o
 	return left, next, d.noteDelivered(ctx, row, marks, got)
 }
 
-// noteDelivered writes marks, and marks in the mailbox file what the agent has got:
-// it must not find it there again.
+// noteDelivered writes marks, and marks delivered mail in the mailbox file, so that the agent does
+// not find it there again.
 func (d *Delivery) noteDelivered(ctx context.Context, row ledger.Member, marks []ledger.DeliveryMark, got []string) error {
-	// What was handed over was handed over, whatever ends now.
+	// A completed hand-over is recorded, whatever ends now.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	if _, err := d.team.Ledger.MarkMany(ctx, marks); err != nil {
@@ -162,8 +161,8 @@ func (d *Delivery) noteDelivered(ctx context.Context, row ledger.Member, marks [
 	return err
 }
 
-// holdBack keeps mail from a member that must get no prompts now, and says why. What
-// asks it to stop goes through.
+// holdBack holds mail for a member that must get no prompts now, with the reason. A shutdown
+// request is let through.
 func (d *Delivery) holdBack(ctx context.Context, row ledger.Member, waiting []ledger.Outgoing) (held bool, err error) {
 	if team.KindOf(row.Spec.Agent).NoModel || slices.ContainsFunc(waiting, func(o ledger.Outgoing) bool { return o.Message.Kind == team.KindShutdownRequest }) {
 		return false, nil

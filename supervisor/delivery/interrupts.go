@@ -10,12 +10,11 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// When somebody has ended a turn, the lead is told that it was interrupted, and what the agent had
-// asked for in it is withdrawn. The turn is over when the agent is seen idle after the interrupt,
-// and not before.
+// After an interrupt, the lead is notified that the turn was interrupted, and the turn's requests
+// are withdrawn. The turn is over once the agent is seen idle after the interrupt.
 
-// Interrupt returns what ends the turn of a member through its channel; nil without one. It is to
-// be called beside the loop.
+// Interrupt returns a function that interrupts the turn of a member through its channel, to be
+// called beside the loop; nil without a channel.
 func (d *Delivery) Interrupt(session string) func(ctx context.Context) error {
 	m := d.of(session)
 	if m == nil || m.conn == nil {
@@ -27,7 +26,7 @@ func (d *Delivery) Interrupt(session string) func(ctx context.Context) error {
 		c.calls.Lock()
 		err := c.Interrupt(ctx)
 		c.calls.Unlock()
-		if err != nil { // the agent could not be told
+		if err != nil { // the agent was not reached
 			d.Bus.Send("not interrupted "+session, func() {
 				if m := d.of(session); m != nil && m.row.Generation == generation {
 					m.interrupted = time.Time{}
@@ -38,8 +37,8 @@ func (d *Delivery) Interrupt(session string) func(ctx context.Context) error {
 	}
 }
 
-// Break ends the turn that a member is in, because of why: through its channel, or by a signal where
-// it has none and works.
+// Break interrupts the turn of a member for a reason: through its channel, or by a signal if it
+// has none and is working.
 func (d *Delivery) Break(session, why string) {
 	m := d.of(session)
 	if m == nil {
@@ -66,7 +65,7 @@ func (d *Delivery) Break(session, why string) {
 	})
 }
 
-// LimitEnded takes in when the last limit of a member's agent was ended.
+// LimitEnded records when the last limit of a member's agent was ended.
 func (d *Delivery) LimitEnded(session string, at time.Time) {
 	m := d.of(session)
 	if m == nil {
@@ -78,8 +77,8 @@ func (d *Delivery) LimitEnded(session string, at time.Time) {
 	}
 }
 
-// BreakOff returns what ends a turn of a member that would go on by itself although the limit that
-// holds it was ended. It is to be called beside the loop.
+// BreakOff returns a function that interrupts a member's turn that would still wait for a limit
+// which was ended. It is to be called beside the loop.
 func (d *Delivery) BreakOff(session string) func(ctx context.Context) {
 	m := d.of(session)
 	if m == nil || m.conn == nil {
@@ -104,8 +103,8 @@ func (d *Delivery) BreakOff(session string) func(ctx context.Context) {
 	}
 }
 
-// breakOffLate is for a channel that learns, after the limit was ended, that its agent
-// sits in such a turn: it was not open then, or its agent had not said so yet.
+// breakOffLate handles a channel that learns of such a turn after the limit was ended, because it
+// was not open before, or its agent had not reported the turn yet.
 func (d *Delivery) breakOffLate(m *recipient) {
 	if m.conn == nil || !m.seen.InEndedLimit() {
 		return
@@ -113,8 +112,8 @@ func (d *Delivery) breakOffLate(m *recipient) {
 	d.beside("break off a turn", d.BreakOff(m.row.SessionKey))
 }
 
-// turnGoes keeps whether the turn that was seen is an interrupted one: what begins after
-// the interrupt is another.
+// turnGoes tracks whether the observed turn is the interrupted one: a turn that begins after the
+// interrupt is another.
 func (d *Delivery) turnGoes(m *recipient, o team.Observation) {
 	switch {
 	case o.Interrupted:
@@ -124,7 +123,7 @@ func (d *Delivery) turnGoes(m *recipient, o team.Observation) {
 	}
 }
 
-// turnBroken ends what an interrupted turn has asked for, once it is over.
+// turnBroken withdraws the requests of an interrupted turn once it is over.
 func (d *Delivery) turnBroken(m *recipient) {
 	v := m.seen.Verdict(time.Now())
 	if m.interrupted.IsZero() || v.Activity != team.Idle || v.At.Before(m.interrupted) {
@@ -153,7 +152,7 @@ func (d *Delivery) turnBroken(m *recipient) {
 	})
 }
 
-// withdraw ends a request that nobody waits for an answer to any more.
+// withdraw ends a request that needs no answer any more.
 func (d *Delivery) withdraw(ctx context.Context, name string, id int64, why string) {
 	if err := d.team.Ledger.Withdraw(ctx, id, name, why); err != nil {
 		d.team.Log.Warn("withdraw a request", "member", name, "approval", id, "err", err)

@@ -11,18 +11,18 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Observed takes what was seen of a generation.
+// Observed handles an observation of a generation.
 func (d *Delivery) Observed(session, generation string, o team.Observation) {
 	m := d.at(session, generation)
 	if m == nil {
 		return
 	}
-	if !m.row.Channel { // what it does it says itself
+	if !m.row.Channel { // it reports its own activity
 		d.usage.Counted(m.row, o)
 		return
 	}
 	was := m.row.Activity
-	if o.At.UnixMilli() < m.row.StartedAt { // of a conversation that it has taken up: that turn was another process's
+	if o.At.UnixMilli() < m.row.StartedAt { // from a resumed conversation: that turn belonged to another process
 		o.Failed = ""
 	}
 	o.Failed = inOneLine(o.Failed)
@@ -51,12 +51,12 @@ func (d *Delivery) Observed(session, generation string, o team.Observation) {
 	case c == nil:
 	case c.waiting:
 		d.deliver(m)
-	case c.busy && m.row.Activity != was: // the hand-over may have seen what was before
+	case c.busy && m.row.Activity != was: // the hand-over may have used an older state
 		c.again = true
 	}
 }
 
-// showState writes what the engine says to the member's row, where that is news.
+// showState writes the engine's verdict to the member's row if it has changed.
 func (d *Delivery) showState(m *recipient) {
 	v := m.seen.Verdict(time.Now())
 	if v.Ready && !m.row.Ready {
@@ -69,7 +69,7 @@ func (d *Delivery) showState(m *recipient) {
 		session := m.row.SessionKey
 		d.Bus.After(limitTimer(session), time.Until(v.Until)+time.Millisecond, func() { d.limitOver(session) })
 	}
-	// One limit may follow another before anybody has heard of the first one's end.
+	// One limit may follow another before the end of the first was noticed.
 	limit := v.Activity == team.Limited && (!v.Since.Equal(m.limit) || until != m.row.LimitedTo)
 	if v.Activity != m.row.Activity || v.For != m.row.WaitsFor || until != m.row.LimitedTo || v.Failed != m.row.TurnError ||
 		saysNoHooks(m.row, v) != state.HasNoHooks(m.row.Member) {
@@ -82,8 +82,8 @@ func (d *Delivery) showState(m *recipient) {
 	}
 }
 
-// writeState writes to the member's row what it does, in Unix milliseconds how long it
-// is limited, and why.
+// writeState writes a member's activity to its row, with the end of a limit in Unix milliseconds,
+// and the reason.
 func (d *Delivery) writeState(m *recipient, v team.Verdict, until int64) {
 	why := ""
 	if v.Activity == team.Waiting || v.Activity == team.Limited {
@@ -98,7 +98,7 @@ func (d *Delivery) writeState(m *recipient, v team.Verdict, until int64) {
 	if saysNoHooks(m.row, v) {
 		why = state.NoHooksReason
 	}
-	if m.row.Paused { // what was on its way when it was frozen
+	if m.row.Paused { // an observation from just before the pause
 		why = state.PausedReason
 	}
 	p := ledger.MemberPatch{Activity: &v.Activity, WaitsFor: &v.For, LimitedTo: &until, TurnError: &v.Failed, Reason: &why}
@@ -110,14 +110,14 @@ func (d *Delivery) writeState(m *recipient, v team.Verdict, until int64) {
 
 func limitTimer(session string) string { return "limited:" + session }
 
-// limitOver writes what a member does once its limit is over.
+// limitOver writes a member's activity once its limit is over.
 func (d *Delivery) limitOver(session string) {
 	if m := d.of(session); m != nil && m.row.Observed == team.Running {
 		d.showState(m)
 	}
 }
 
-// receipts writes what a channel has learned of mail that was handed over before.
+// receipts records what a channel has learned about earlier deliveries.
 func (d *Delivery) receipts(m *recipient, list []team.Receipt) {
 	row := m.row.Member
 	var marks []ledger.DeliveryMark
@@ -133,12 +133,12 @@ func (d *Delivery) receipts(m *recipient, list []team.Receipt) {
 	})
 }
 
-// saysNoHooks reports whether a member's row is to say that its hooks do not run.
+// saysNoHooks reports whether a member's row must say that its hooks do not run.
 func saysNoHooks(m loop.Member, v team.Verdict) bool {
 	return v.NoHooks && v.Activity != team.Waiting && v.Activity != team.Limited && !m.Paused
 }
 
-// Report is what was seen of a member, and what follows from it.
+// Report returns the observations of a member, and the verdict.
 func (d *Delivery) Report(session string) team.Report {
 	if w := d.ways[session]; w != nil {
 		return w.seen.Report(time.Now())

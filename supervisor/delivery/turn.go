@@ -10,8 +10,8 @@ import (
 	"github.com/teamctl/teamctl/supervisor/loop"
 )
 
-// turnOver says that an agent that cannot say so itself has ended its turn; broken is the
-// error that has ended it, "" for none.
+// turnOver returns the notice that an agent which cannot report it has ended its turn; broken is
+// the error that ended the turn, "" for none.
 func (d *Delivery) turnOver(m *recipient, broken string) *ledger.Notice {
 	f := inbox.IdleNotification{From: m.row.Name, Timestamp: inbox.Timestamp(d.wall()), IdleReason: inbox.IdleAvailable}
 	if !m.interrupted.IsZero() {
@@ -20,7 +20,7 @@ func (d *Delivery) turnOver(m *recipient, broken string) *ledger.Notice {
 	ctx, cancel := loop.Writing(context.Background())
 	defer cancel()
 	did, err := d.team.Ledger.DidSince(ctx, m.row.Member, m.mark)
-	if err != nil { // it is idle all the same
+	if err != nil { // it is idle anyway
 		d.team.Log.Warn("read what a turn has done", "member", m.row.Name, "err", err)
 	} else {
 		f.CompletedTaskID, f.CompletedStatus, f.FailureReason, f.Summary = did.Task, string(did.Status), did.Why, did.Peers
@@ -37,10 +37,10 @@ func (d *Delivery) turnOver(m *recipient, broken string) *ledger.Notice {
 	return n
 }
 
-// maxTurnError bounds the words of an error that has ended a turn, in characters.
+// maxTurnError is the maximum length of an error that ended a turn, in characters.
 const maxTurnError = 500
 
-// inOneLine is an error as it is kept and told.
+// inOneLine returns an error as it is stored and reported.
 func inOneLine(words string) string {
 	words = strings.Join(strings.Fields(words), " ")
 	if r := []rune(words); len(r) > maxTurnError {
@@ -49,8 +49,8 @@ func inOneLine(words string) string {
 	return words
 }
 
-// markTurn begins what the next idle notice tells of, with a generation that was
-// started or adopted.
+// markTurn begins the period of the next idle notice, with a generation that was started or
+// adopted.
 func (d *Delivery) markTurn(m *recipient) {
 	m.interrupted, m.asks = time.Time{}, nil
 	ctx, cancel := loop.Writing(context.Background())

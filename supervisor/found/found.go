@@ -1,4 +1,4 @@
-// Package found reads the roster of a team from its files, for a ledger that has to be made anew.
+// Package found reads the roster of a team from its files, to rebuild a ledger.
 package found
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Members is the roster as config.json and the members' bundles have it. cfg may be nil.
+// Members returns the roster according to config.json and the members' bundles. cfg may be nil.
 func Members(l team.Layout, cfg *team.Config) []ledger.FoundMember {
 	var list []ledger.FoundMember
 	known := map[string]bool{}
@@ -23,12 +23,12 @@ func Members(l team.Layout, cfg *team.Config) []ledger.FoundMember {
 			list = append(list, member(l, c))
 		}
 	}
-	entries, _ := os.ReadDir(l.Members()) // without it there are no bundles
+	entries, _ := os.ReadDir(l.Members()) // without the directory there are no bundles
 	for _, e := range entries {
 		if known[strings.ToLower(e.Name())] {
 			continue
 		}
-		// Of one that has left, a bundle may be here still: only a living one counts.
+		// A former member's bundle may still exist: only a living one counts.
 		f := member(l, team.ConfigMember{Name: e.Name(), AgentID: team.AgentID(e.Name(), l.Key)})
 		if f.Lives {
 			list = append(list, f)
@@ -86,7 +86,7 @@ func member(l team.Layout, c team.ConfigMember) ledger.FoundMember {
 	return f
 }
 
-// living fills in what the bundle says of a generation that lives.
+// living fills in the bundle's data about a living generation.
 func living(m *ledger.Member, b team.Bundle) {
 	m.Desired, m.Observed = team.WantRunning, team.Running
 	if p, err := bundle.ReadProc(b, m.Generation); err == nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Limited opens the breaker of an agent's provider: one of its members has run into
-// a limit. False: it could not be noted.
+// Limited opens the breaker of an agent's provider: one of its members has reached a limit. False:
+// it could not be recorded.
 func (u *Usage) Limited(m loop.Member, v team.Verdict) bool {
 	ctx, cancel := loop.Writing(context.Background())
 	defer cancel()
@@ -32,7 +32,7 @@ func (u *Usage) Limited(m loop.Member, v team.Verdict) bool {
 	return true
 }
 
-// watchLimits looks again when the next limit is over.
+// watchLimits arms the timer for the end of the next limit.
 func (u *Usage) watchLimits(all map[string]team.ProviderLimit) {
 	var next time.Duration
 	for _, l := range all {
@@ -46,7 +46,7 @@ func (u *Usage) watchLimits(all map[string]team.ProviderLimit) {
 	u.Bus.After("limits", next, u.limitsOver)
 }
 
-// limitsOver closes the breakers whose time has come, where the team goes on by itself.
+// limitsOver closes the breakers of limits that have ended, if the team continues by itself.
 func (u *Usage) limitsOver() {
 	u.Bus.After("limits", 0, nil)
 	q := u.read()
@@ -71,8 +71,7 @@ func (u *Usage) limitsOver() {
 	u.watchLimits(q.Limited)
 }
 
-// resumed goes on with what was held, and tells those whose turn the limit had
-// broken off to go on.
+// resumed continues with held work, and makes members whose turn the limit interrupted continue.
 func (u *Usage) resumed(e ledger.Event) {
 	var l team.ProviderLimit
 	_ = json.Unmarshal(e.Data, &l) // a changed budget has none
@@ -92,8 +91,8 @@ func (u *Usage) resumed(e ledger.Event) {
 	}
 }
 
-// goOnLeft does what a supervisor that was killed had still to do for limits that were
-// ended in this run: nobody reads their events again.
+// goOnLeft completes the work of a killed supervisor for limits that were ended in this run:
+// nothing reads their events again.
 func (u *Usage) goOnLeft() {
 	q := u.read()
 	if q == nil || len(q.Over) == 0 {
@@ -114,8 +113,8 @@ func (u *Usage) goOnLeft() {
 	}
 }
 
-// goOn posts the word to go on to a member whose turn the limit has broken off. Its key
-// is that of the limit: who comes after a kill does not post it twice.
+// goOn posts the message to continue to a member whose turn the limit interrupted. Its key is that
+// of the limit, so that it is not posted again after a kill.
 func (u *Usage) goOn(m loop.Member, l team.ProviderLimit) {
 	if !slices.Contains(l.Members, m.Name) || m.Observed != team.Running {
 		return

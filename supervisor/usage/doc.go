@@ -1,10 +1,10 @@
-// Package usage keeps account of what the members of a team use, and acts on its limits: it warns of
-// a budget and breaks off the turns of those whose budget is used up, and it opens the breaker of an
-// agent's provider when one of its members has run into a limit, closes it when its time has come,
-// and tells those whose turn the limit has broken off to go on.
+// Package usage records the usage of a team's members and enforces its limits: it warns about a
+// budget and interrupts the turns of members whose budget is used up. It opens the breaker of an
+// agent's provider when one of its members has reached a limit, closes it at the end of the limit,
+// and makes members whose turn the limit interrupted continue.
 //
-// What is set and known is in settings of the ledger, which package quota reads and writes; whoever
-// starts a member or gives it a prompt asks quota. Usage is a service of the loop (package loop). It
-// keeps in memory the counts of the last seconds: an agent counts each conversation from zero, so a
-// count that a kill has lost comes again with the next one.
+// Package quota reads and writes the data in settings of the ledger; whatever starts a member or
+// gives it a prompt consults quota. Usage is a service of the loop (package loop). It keeps the
+// counts of the last seconds in memory: an agent counts each conversation from zero, so a count
+// lost by a kill is contained in the next one.
 package usage

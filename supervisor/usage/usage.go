@@ -12,19 +12,19 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// rest is the least time between two writes of what was used: some agents
-// count after every request. What crosses a bound of a budget is written at once.
+// rest is the minimum time between two writes of the usage, since some agents count after every
+// request. A crossed bound of a budget is written at once.
 const rest = 2 * time.Second
 
-// Turns are the turns of agents, and what is delivered to them. Package delivery implements it.
+// Turns controls the turns of agents and their deliveries. Package delivery implements it.
 type Turns interface {
-	// Break ends the turn that a member is in, because of why.
+	// Break interrupts the turn of a member for a reason.
 	Break(session, why string)
-	// BreakOff returns what ends, beside the loop, a turn that would go on by itself.
+	// BreakOff returns a function that interrupts, beside the loop, a turn that waits for a limit.
 	BreakOff(session string) func(ctx context.Context)
-	// LimitEnded takes in when the last limit of a member's agent was ended.
+	// LimitEnded records when the last limit of a member's agent was ended.
 	LimitEnded(session string, at time.Time)
-	// Deliver hands over what waits for a member.
+	// Deliver delivers a member's waiting mail.
 	Deliver(session string)
 }
 
@@ -34,44 +34,43 @@ type Usage struct {
 	team          loop.Team
 	retry         func(session string) // ends a back-off
 	turns         Turns
-	spent         map[string]quota.Spent // by session key; nil before the first look
-	conversations map[string]string      // the last that each member was seen in, by session key
+	spent         map[string]quota.Spent // by session key; nil before the first read
+	conversations map[string]string      // last conversation of each member, by session key
 }
 
-// New returns the service, which Serve completes. retry ends the back-off of a member: what kept it
-// from starting may be over.
+// New returns the service, which Serve completes. retry ends the back-off of a member, since the
+// cause of a failed start may be over.
 func New(t loop.Team, retry func(session string)) *Usage {
 	return &Usage{team: t, retry: retry, conversations: map[string]string{}}
 }
 
-// Serve says whose turns these are. It is called once, before Start.
+// Serve sets the turns. It is called once, before Start.
 func (u *Usage) Serve(turns Turns) { u.turns = turns }
 
-// Ready ends the limits whose time has come, and does what a killed supervisor had still to do for
-// those that were ended.
+// Ready ends expired limits, and completes the work of a killed supervisor for ended ones.
 func (u *Usage) Ready() {
 	u.limitsOver()
 	u.goOnLeft()
 }
 
-// Event takes in limits that were noted and ended, and budgets that were changed.
+// Event handles recorded and ended limits, and changed budgets.
 func (u *Usage) Event(e ledger.Event) {
 	switch e.What {
 	case team.EventUsageResumed, team.EventUsageBudgetChanged:
 		u.resumed(e)
-	case team.EventUsageLimited: // an agent that says itself what it does has written it
+	case team.EventUsageLimited: // written by an agent that reports its own activity
 		u.limitsOver()
 	}
 }
 
-// Close writes what is not written yet.
+// Close writes pending counts.
 func (u *Usage) Close() {
 	if u.Bus.Armed(flushTimer) {
 		u.write()
 	}
 }
 
-// Ended is when the last limit of an agent was ended; zero: never, or not known.
+// Ended returns when the last limit of an agent was ended; zero: never, or unknown.
 func (u *Usage) Ended(agent string) time.Time {
 	if q := u.read(); q != nil {
 		return q.Ended(agent)
@@ -79,7 +78,7 @@ func (u *Usage) Ended(agent string) time.Time {
 	return time.Time{}
 }
 
-// Counted takes what an observation of a member says of what was used.
+// Counted records the usage in an observation of a member.
 func (u *Usage) Counted(m loop.Member, o team.Observation) {
 	if o.Conversation != "" {
 		u.conversations[m.SessionKey] = o.Conversation
@@ -89,7 +88,7 @@ func (u *Usage) Counted(m loop.Member, o team.Observation) {
 	}
 }
 
-// used takes what an agent has counted in its conversation.
+// used records an agent's count of its conversation.
 func (u *Usage) used(m loop.Member, count team.Usage) {
 	q := u.read()
 	if q == nil {
@@ -118,7 +117,7 @@ func (u *Usage) used(m loop.Member, count team.Usage) {
 	}
 }
 
-// read reads the budgets, and once what was used before this supervisor.
+// read reads the budgets, and once the usage from before this supervisor.
 func (u *Usage) read() *quota.Quota {
 	ctx, cancel := loop.Writing(context.Background())
 	defer cancel()
@@ -136,7 +135,7 @@ func (u *Usage) read() *quota.Quota {
 	return &q
 }
 
-// flushTimer writes what has come together.
+// flushTimer is the timer for writing collected counts.
 const flushTimer = "usage"
 
 func (u *Usage) write() {
@@ -149,8 +148,8 @@ func (u *Usage) write() {
 	}
 }
 
-// crossed tells of a bound that was crossed, and at the end of a budget breaks off
-// the turns of those it holds for. who is "" for the team.
+// crossed reports a crossed bound, and at the end of a budget interrupts the turns of the affected
+// members. who is "" for the team.
 func (u *Usage) crossed(who string, b team.Budget, before, after team.Usage, ms []loop.Member) bool {
 	was, is := b.Share(before), b.Share(after)
 	what := ""
@@ -179,5 +178,5 @@ func (u *Usage) crossed(who string, b team.Budget, before, after team.Usage, ms 
 	return true
 }
 
-// shown is a share as people read it.
+// shown formats a share.
 func shown(share float64) string { return fmt.Sprintf("%d%%", int(share*100)) }
