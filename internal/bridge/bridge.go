@@ -19,18 +19,18 @@ import (
 	"github.com/teamctl/teamctl/tool"
 )
 
-// In is what a bridge joins.
+// In configures a bridge.
 type In struct {
 	Team   *tool.Team
-	Caller tool.Caller // a person: the lead there speaks as team-lead here
-	Dir    string      // the program's configuration directory
-	Native string      // the team there; see FindNative
-	Once   bool        // bring both sides together once and return
-	// Say is told what is brought over and what is not, from one goroutine.
+	Caller tool.Caller // a person: the native lead speaks as team-lead
+	Dir    string      // configuration directory of the native program
+	Native string      // the native team; see FindNative
+	Once   bool        // synchronise once and return
+	// Say receives notes, from one goroutine.
 	Say func(Note)
 }
 
-// Note is one thing that the bridge did or could not do.
+// Note reports one thing that the bridge did or could not do.
 type Note struct {
 	At   int64  `json:"at"`
 	What string `json:"what"` // "member.here", "member.there", "task.here", "mail.there", "refused", ...
@@ -38,7 +38,7 @@ type Note struct {
 	Why  string `json:"why,omitempty"`
 }
 
-// What notes are about. Here is what came from there, there what went the other way.
+// Subjects of notes. Here: mirrored from the native team; there: mirrored to it.
 const (
 	NoteJoined      = "joined"
 	NoteMemberHere  = "member.here"
@@ -58,17 +58,17 @@ type bridge struct {
 	in       In
 	native   native
 	id       string
-	locks    string // directory of locks and of parked lock directories
+	locks    string // directory of locks and of moved lock directories
 	hub      *dirwatch.Hub
 	owners   map[string]string // see ownerOf
 	patience time.Duration     // recordWithin
-	told     map[string]bool   // refusals and clashes that were told already
-	passes   atomic.Int64      // for tests: at rest there are none
-	since    int64             // what was posted up to here was sent before the teams were joined
+	told     map[string]bool   // refusals and conflicts that were reported
+	passes   atomic.Int64      // for tests: constant at rest
+	since    int64             // mail posted up to here predates the bridge
 }
 
-// Run mirrors until ctx ends or the team there is gone; neither is an error. A second
-// bridge of the same team is refused: CodeConflict (bridged).
+// Run mirrors until ctx ends or the native team is deleted; neither is an error. A second bridge
+// of the same team is refused: CodeConflict (bridged).
 func Run(ctx context.Context, in In) (err error) {
 	b, unlock, err := open(ctx, in)
 	if err != nil {
@@ -85,7 +85,7 @@ func Run(ctx context.Context, in In) (err error) {
 	return b.follow(ctx)
 }
 
-// onceWait bounds how long one bringing together waits for what is being written.
+// onceWait bounds how long a single synchronisation waits for files being written.
 const onceWait = 10 * time.Second
 
 func (b *bridge) once(ctx context.Context) error {
@@ -131,7 +131,7 @@ func open(ctx context.Context, in In) (*bridge, func() error, error) {
 			return nil, nil, team.Errorf(team.CodeUnavailable, "make %s: %w", d, err)
 		}
 	}
-	if err := os.Mkdir(n.inboxes(), 0o700); err != nil && !errors.Is(err, fs.ErrExist) { // its team may be gone by now
+	if err := os.Mkdir(n.inboxes(), 0o700); err != nil && !errors.Is(err, fs.ErrExist) { // its team may be deleted by now
 		return nil, nil, team.Errorf(team.CodeUnavailable, "make %s: %w", n.inboxes(), err)
 	}
 	lock, ok, err := filelock.TryLock(filepath.Join(in.Team.Layout.Locks(), "bridge.lock"))
@@ -147,8 +147,8 @@ func open(ctx context.Context, in In) (*bridge, func() error, error) {
 	return b, lock.Unlock, nil
 }
 
-// begin settles what a bridge before this one was killed over, and notes where the mail
-// begins that is brought over: not with that of the time before.
+// begin settles the drafts of a killed bridge, and records from which message on mail is mirrored:
+// not earlier mail.
 func (b *bridge) begin(ctx context.Context) error {
 	if err := b.settleDrafts(ctx); err != nil {
 		return err
@@ -167,11 +167,11 @@ func (b *bridge) begin(ctx context.Context) error {
 	return b.led().Set(ctx, sinceSetting+b.id, b.since)
 }
 
-// sinceSetting is what the setting begins with that has b.since of a bridge.
+// sinceSetting is the prefix of the setting with b.since of a bridge.
 const sinceSetting = "bridge.since."
 
-// Patience with what does not settle by itself: after the last of these pauses only
-// a change of a file or of the ledger has it tried again.
+// Retry pauses for temporary errors: after the last one only a change of a file or of the ledger
+// triggers another attempt.
 const (
 	firstPause = 50 * time.Millisecond
 	lastPause  = 30 * time.Second
@@ -234,7 +234,7 @@ func (b *bridge) follow(ctx context.Context) error {
 	}
 }
 
-// watch is a directory that is watched; one that was deleted and made again is another.
+// watch is a watched directory; one that was deleted and created again is another.
 type watch struct {
 	dir  string
 	info fs.FileInfo
@@ -247,8 +247,8 @@ func (w *watch) end() {
 	}
 }
 
-// watch watches what is not watched yet. A directory that is missing is waited for and
-// not made: the program may be deleting the team in this moment.
+// watch watches directories that are not watched yet. It waits for a missing directory and does
+// not create it: the program may be deleting the team.
 func (b *bridge) watch(all []*watch, tell func(dirwatch.Event)) error {
 	for _, w := range all {
 		info, err := os.Stat(w.dir)
@@ -271,12 +271,12 @@ func (b *bridge) watch(all []*watch, tell func(dirwatch.Event)) error {
 	return nil
 }
 
-// passing reports an error that another try may not have.
+// passing reports whether an error may be temporary.
 func passing(err error) bool {
 	return team.IsCode(err, team.CodeUnavailable) || team.IsCode(err, team.CodeTimeout) || team.IsCode(err, team.CodeConflict)
 }
 
-// ended is how the bridge ends with an error of a pass.
+// ended returns the bridge's result for an error of a pass.
 func (b *bridge) ended(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(err, errGone):
@@ -288,7 +288,7 @@ func (b *bridge) ended(ctx context.Context, err error) error {
 	return err
 }
 
-// pass brings both sides together; soon says that something has to be tried again.
+// pass synchronises both sides; soon means that something must be retried.
 func (b *bridge) pass(ctx context.Context) (soon bool, err error) {
 	b.passes.Add(1)
 	p, err := b.look(ctx)
@@ -311,7 +311,7 @@ type pass struct {
 	*bridge
 	cfg     *team.Config
 	bursts  bool
-	members []ledger.Member // who is on the roster, the lead first
+	members []ledger.Member // the roster, lead first
 	rows    []ledger.Mirrored
 	soon    bool
 }
@@ -339,7 +339,7 @@ func (b *bridge) row(kind ledger.MirrorKind, there, here string) ledger.Mirrored
 	return ledger.Mirrored{Bridge: b.id, Kind: kind, There: there, Here: here}
 }
 
-// there finds the row of something by its name there.
+// there finds the row with a native name.
 func (p *pass) there(kind ledger.MirrorKind, name string) (ledger.Mirrored, bool) {
 	for _, r := range p.rows {
 		if r.Kind == kind && r.There == name {
@@ -349,7 +349,7 @@ func (p *pass) there(kind ledger.MirrorKind, name string) (ledger.Mirrored, bool
 	return ledger.Mirrored{}, false
 }
 
-// here finds it by its name here.
+// here finds the row with a name in our team.
 func (p *pass) here(kind ledger.MirrorKind, name string) (ledger.Mirrored, bool) {
 	for _, r := range p.rows {
 		if r.Kind == kind && r.Here == name {
@@ -375,7 +375,7 @@ func (b *bridge) say(what, name, why string) {
 	}
 }
 
-// sayOnce is say for what every pass finds again.
+// sayOnce is say for facts that every pass finds again.
 func (b *bridge) sayOnce(what, name, why string) {
 	key := what + "\x00" + name + "\x00" + why
 	if !b.told[key] {
@@ -384,7 +384,7 @@ func (b *bridge) sayOnce(what, name, why string) {
 	}
 }
 
-// refusal reports an error that says no to this one thing, for what it is.
+// refusal reports whether an error rejects only this one thing.
 func refusal(err error) bool {
 	for _, code := range []team.Code{team.CodeInvalid, team.CodeDenied, team.CodeLimit, team.CodeNotFound, team.CodeConflict} {
 		if team.IsCode(err, code) {
@@ -394,5 +394,5 @@ func refusal(err error) bool {
 	return false
 }
 
-// notWhole reports text that its writer has not finished.
+// notWhole reports whether a text is still being written.
 func notWhole(err error) bool { return team.ReasonOf(err) == team.ReasonUnsettled }

@@ -17,7 +17,7 @@ import (
 	"github.com/teamctl/teamctl/tool"
 )
 
-// mailHere takes what lies in the mailboxes of our members there.
+// mailHere mirrors the mail in our members' native mailboxes.
 func (p *pass) mailHere(ctx context.Context) error {
 	for _, r := range p.of(ledger.MirrorMember) {
 		if !r.Ours {
@@ -47,8 +47,8 @@ func (p *pass) member(session string) (ledger.Member, bool) {
 	return p.members[i], true
 }
 
-// takeMail brings the entries of one mailbox over and then takes them out of it: nobody
-// else reads it. The note of an entry goes once the entry is gone.
+// takeMail mirrors the entries of one mailbox and then removes them: nothing else reads them. The
+// record of an entry is dropped once the entry is removed.
 func (p *pass) takeMail(ctx context.Context, there string, to ledger.Member) error {
 	box, err := p.box(there)
 	if err != nil {
@@ -84,7 +84,7 @@ func (p *pass) takeMail(ctx context.Context, there string, to ledger.Member) err
 	return p.forget(ctx, there, entries, taken)
 }
 
-// forget drops the notes of mail that is in the mailbox no more.
+// forget drops the records of entries that are no longer in the mailbox.
 func (p *pass) forget(ctx context.Context, there string, entries []inbox.Entry, taken map[string]bool) error {
 	left := map[string]bool{}
 	for _, e := range entries {
@@ -106,8 +106,8 @@ func (p *pass) forget(ctx context.Context, there string, entries []inbox.Entry, 
 
 func mailKey(there, key string) string { return there + "/" + key }
 
-// takeEntry posts one entry here; false leaves it there, for nobody is known by the
-// name that it is from, or it is no mail.
+// takeEntry posts one entry; false leaves it in place, because its sender is unknown or it is not
+// mail.
 func (p *pass) takeEntry(ctx context.Context, there string, to ledger.Member, e inbox.Entry) (bool, error) {
 	from, ok := p.senderHere(e.From)
 	if !ok {
@@ -130,7 +130,7 @@ func (p *pass) takeEntry(ctx context.Context, there string, to ledger.Member, e 
 	return true, nil
 }
 
-// senderHere is who the sender of an entry is here.
+// senderHere returns our name for the sender of an entry.
 func (p *pass) senderHere(name string) (string, bool) {
 	if name == team.LeadName {
 		return name, true
@@ -143,14 +143,14 @@ func (p *pass) senderHere(name string) (string, bool) {
 	return m.Name, ok
 }
 
-// stopData says whose shutdown the lead there has asked for.
+// stopData names the member whose shutdown the native lead has requested.
 type stopData struct {
 	There   string `json:"there"`
 	Session string `json:"session"`
 }
 
-// shutdownHere asks one of ours to shut down because the lead there says so. The
-// answer goes back under the request's own id.
+// shutdownHere asks one of our members to shut down at the native lead's request. The answer is
+// returned under the request's own id.
 func (p *pass) shutdownHere(ctx context.Context, there, from string, to ledger.Member, f inbox.Frame) (bool, error) {
 	if from != team.LeadName {
 		p.sayOnce(NoteRefused, there, "a shutdown request stays there: it is from "+from+", not from the lead")
@@ -179,8 +179,8 @@ func (p *pass) shutdownHere(ctx context.Context, there, from string, to ledger.M
 	return true, nil
 }
 
-// stopAwaited reports that the lead there has not been told yet what became of its
-// request to one of ours.
+// stopAwaited reports whether the native lead is still to be notified of the outcome of its
+// request to one of our members.
 func (p *pass) stopAwaited(r ledger.Mirrored) bool {
 	return slices.ContainsFunc(p.of(ledger.MirrorStop), func(s ledger.Mirrored) bool {
 		var d stopData
@@ -188,19 +188,19 @@ func (p *pass) stopAwaited(r ledger.Mirrored) bool {
 	})
 }
 
-// batch is what goes into one mailbox there, in the order of delivery.
+// batch has the mail for one native mailbox, in the order of delivery.
 type batch struct {
 	entries []inbox.Entry
 	sent    draftData
 }
 
-// draftData is what has been delivered once a draft has become a mailbox.
+// draftData is what is delivered once a draft has become a mailbox.
 type draftData struct {
 	Marks []ledger.DeliveryMark `json:"marks,omitempty"`
-	Stops []string              `json:"stops,omitempty"` // requests that were answered by it
+	Stops []string              `json:"stops,omitempty"` // requests that it answers
 }
 
-// mailThere brings over what was sent to the lead and to members there.
+// mailThere mirrors mail to the lead and to native members.
 func (p *pass) mailThere(ctx context.Context) error {
 	targets := map[string]string{p.lead().SessionKey: team.LeadName}
 	for _, r := range p.of(ledger.MirrorMember) {
@@ -251,7 +251,7 @@ func (p *pass) mailTo(ctx context.Context, session, there string) error {
 			continue
 		}
 		if o.Delivery.State != team.Mailed && o.Delivery.State != team.Held {
-			continue // not in our own mailbox yet, or there already
+			continue // not in our own mailbox yet, or mirrored already
 		}
 		p.addOut(&b, o)
 	}
@@ -267,7 +267,7 @@ func (p *pass) mailTo(ctx context.Context, session, there string) error {
 		p.sayWaits(there)
 		return nil
 	}
-	// Asked before anything is written: each try would wake the next one.
+	// Checked before any write, since each attempt would trigger the next one.
 	if entries, err := box.Look(); err != nil {
 		return err
 	} else if !mayAdd(p.bursts)(entries) {
@@ -280,7 +280,7 @@ func (p *pass) mailTo(ctx context.Context, session, there string) error {
 	return p.deliver(ctx, box, there, b)
 }
 
-// addOut adds one message, in the words of the program.
+// addOut adds one message, in the program's format.
 func (p *pass) addOut(b *batch, o ledger.Outgoing) {
 	text, ok := p.wordsThere(o.Message)
 	if !ok {
@@ -300,7 +300,7 @@ func (p *pass) addOut(b *batch, o ledger.Outgoing) {
 	}
 }
 
-// addEnded answers for those who have ended without an answer of their own.
+// addEnded answers for members that have ended without an answer of their own.
 func (p *pass) addEnded(ctx context.Context, b *batch, waiting []ledger.Outgoing) error {
 	for _, s := range p.of(ledger.MirrorStop) {
 		var d stopData
@@ -327,7 +327,7 @@ func (p *pass) addEnded(ctx context.Context, b *batch, waiting []ledger.Outgoing
 	return nil
 }
 
-// fromThere reports whether a sender is one of theirs.
+// fromThere reports whether a sender is a native member.
 func (p *pass) fromThere(name string) bool {
 	i := slices.IndexFunc(p.members, func(m ledger.Member) bool { return m.Name == name })
 	if i < 0 {
@@ -357,8 +357,8 @@ func (p *pass) colorOf(name string) string {
 	return p.members[i].Color
 }
 
-// wakeFirst marks a teammate there as active before it gets mail: it would do so itself
-// when it wakes up, in place and without a lock, while its other half reads the file.
+// wakeFirst marks a native teammate as active before it gets mail: otherwise it would do so itself
+// when it wakes up, in place and without a lock, while another part of it reads the file.
 func (p *pass) wakeFirst(ctx context.Context, there string) error {
 	m := p.cfg.Member(there)
 	if m == nil || isLead(p.cfg, *m) || m.IsActive != nil && *m.IsActive {
@@ -371,7 +371,7 @@ func (p *pass) wakeFirst(ctx context.Context, there string) error {
 	})
 }
 
-// deliver puts a batch into a mailbox there: all of it or nothing, and known which.
+// deliver adds a batch to a native mailbox: all or nothing, with a known outcome.
 func (p *pass) deliver(ctx context.Context, box *inbox.Box, there string, b batch) error {
 	draft, err := box.Draft()
 	if err != nil {
@@ -405,7 +405,7 @@ func (p *pass) sayWaits(there string) {
 	p.sayOnce(NoteWaits, there, "it has mail that it has not read, or not begun with: what is sent to it waits until then")
 }
 
-// settle writes down what became of a draft.
+// settle records the outcome of a draft.
 func (b *bridge) settle(ctx context.Context, r ledger.Mirrored) error {
 	box, err := b.box(r.Here)
 	if err != nil {
@@ -431,7 +431,7 @@ func (b *bridge) settle(ctx context.Context, r ledger.Mirrored) error {
 	return b.led().Mirror(ctx, nil, drop)
 }
 
-// settleDrafts settles what a bridge before this one was killed over.
+// settleDrafts settles the drafts of a killed bridge.
 func (b *bridge) settleDrafts(ctx context.Context) error {
 	rows, err := b.led().Mirrored(ctx, b.id)
 	if err != nil {

@@ -21,24 +21,24 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// lockWait bounds the wait for a lock of the other program, which holds its own for
-// milliseconds and abandons none for longer than mkdirlock.Stale.
+// lockWait bounds the wait for a lock of the other program, which holds its locks for
+// milliseconds; an abandoned one becomes stale after mkdirlock.Stale.
 const lockWait = 15 * time.Second
 
-// lockMode is the mode of the bridge's own lock directories for the config and for tasks.
-// No other program uses it, so that a bridge finds what one before it was killed over.
+// lockMode is the mode of the bridge's own lock directories for the config and for tasks. No other
+// program uses it, so a bridge recognises the locks of a killed one.
 const lockMode = 0o711
 
-// sweepLocks frees the locks that a bridge before this one was killed over: the program
-// would wait for them until they are stale, and some versions drop what they want to write.
+// sweepLocks removes the locks of a killed bridge: the program would wait for them until they are
+// stale, and some versions drop the write.
 func (n native) sweepLocks() error {
 	return errors.Join(mkdirlock.Sweep(n.team(), lockMode), mkdirlock.Sweep(n.tasks(), lockMode), mkdirlock.Sweep(n.inboxes(), inbox.LockMode))
 }
 
-// native is the program's team: two directories.
+// native is a native team: two directories.
 type native struct {
 	dir  string // the program's configuration directory, absolute
-	name string // its team
+	name string // name of the team
 }
 
 func (n native) team() string    { return filepath.Join(n.dir, "teams", n.name) }
@@ -46,12 +46,12 @@ func (n native) config() string  { return filepath.Join(n.team(), "config.json")
 func (n native) inboxes() string { return filepath.Join(n.team(), "inboxes") }
 func (n native) tasks() string   { return filepath.Join(n.dir, "tasks", n.name) }
 
-// id names the bridge in the ledger.
+// id identifies the bridge in the ledger.
 func (n native) id() string { return "claude:" + n.dir + ":" + n.name }
 
-// FindNative finds the program's team in dir. With an empty name it is the only one
-// there is. Errors: CodeNotFound (no_native_team), CodeInvalid (native_team: several, or
-// a name that the program itself spells in two ways).
+// FindNative finds the native team in dir. With an empty name it is the only one. Errors:
+// CodeNotFound (no_native_team), CodeInvalid (native_team: several, or a name that the program
+// itself spells in two ways).
 func FindNative(dir, name string) (string, error) {
 	if name == "" {
 		all, err := filepath.Glob(filepath.Join(dir, "teams", "*", "config.json"))
@@ -84,7 +84,7 @@ func FindNative(dir, name string) (string, error) {
 	return name, nil
 }
 
-// inboxName is how the program spells an agent in the name of its mailbox.
+// inboxName returns an agent's name as spelled in the name of its mailbox.
 func inboxName(agent string) string {
 	return regexp.MustCompile(`[^A-Za-z0-9_-]`).ReplaceAllString(agent, "-")
 }
@@ -93,24 +93,24 @@ func (b *bridge) box(agent string) (*inbox.Box, error) {
 	return inbox.Open(b.native.inboxes(), b.locks, inboxName(agent))
 }
 
-// errGone says that the team there is no more.
+// errGone means that the native team was deleted.
 var errGone = errors.New("the team is gone")
 
-// unsettled is an error that the next change of a file ends.
+// unsettled returns an error that the next change of a file resolves.
 func unsettled(err error) error {
 	return team.Errorf(team.CodeUnavailable, "%w", err).WithReason(team.ReasonUnsettled)
 }
 
-// parseNative reads a config of the program.
+// parseNative parses the program's config.
 func parseNative(data []byte) (*team.Config, error) {
 	cfg, err := team.ParseConfig(data)
-	if err != nil { // empty or cut off: it is being written
+	if err != nil { // empty or incomplete: it is being written
 		return nil, unsettled(errors.New("config.json is not whole"))
 	}
 	return cfg, nil
 }
 
-// gone reports that the team there has been deleted.
+// gone reports whether the native team was deleted.
 func (n native) gone() bool {
 	_, err := os.Stat(n.team())
 	return errors.Is(err, fs.ErrNotExist)
@@ -130,8 +130,8 @@ func (n native) readConfig() (*team.Config, error) {
 	return parseNative(data)
 }
 
-// editConfig changes config.json by edit, which says whether it changed anything and
-// may be called again with what another writer has made of the file meanwhile.
+// editConfig changes config.json with edit, which returns whether it changed anything and may be
+// called again with another writer's changes.
 func (n native) editConfig(ctx context.Context, edit func(*team.Config) bool) error {
 	ctx, cancel := context.WithTimeout(ctx, lockWait)
 	defer cancel()
@@ -158,7 +158,7 @@ func (n native) editConfig(ctx context.Context, edit func(*team.Config) bool) er
 				return err
 			}
 			if now, err := whole(old); err != nil || !bytes.Equal(now, was) {
-				continue // somebody writes without the lock
+				continue // another program writes without the lock
 			}
 			if err := held(); err != nil {
 				return err
@@ -192,9 +192,9 @@ func whole(f *os.File) ([]byte, error) {
 	return io.ReadAll(io.NewSectionReader(f, 0, 64<<20))
 }
 
-// overwritten reports that a writer who had the old file open has written into it
-// after it was replaced: what it wrote is in no file any more and has to be merged. One
-// that is in the middle of it is waited for.
+// overwritten reports whether a writer with the old file open has written to it after it was
+// replaced: its text is in no file any more and must be merged. It waits for a writer that is not
+// finished.
 func overwritten(ctx context.Context, old *os.File, was []byte) (bool, error) {
 	t := time.NewTicker(2 * time.Millisecond)
 	defer t.Stop()
@@ -214,8 +214,8 @@ func overwritten(ctx context.Context, old *os.File, was []byte) (bool, error) {
 	}
 }
 
-// ourMember makes the entry of one of ours in the program's config. Its pane is one that
-// no tmux has: the program ends the pane of a member that it shuts down.
+// ourMember returns the entry of our member for the program's config. Its pane does not exist in
+// any tmux, since the program kills the pane of a member that it shuts down.
 func ourMember(cfg *team.Config, name string, m memberFacts) team.ConfigMember {
 	yes, no := true, false
 	return team.ConfigMember{
@@ -234,8 +234,8 @@ func isLead(cfg *team.Config, m team.ConfigMember) bool {
 	return m.Name == team.LeadName || m.AgentID == cfg.LeadAgentID
 }
 
-// takesBursts reports whether the program there takes what is appended while it marks
-// what it has read. Older ones lose it; newer ones write who leads into the config.
+// takesBursts reports whether the program reads entries that are appended while it marks read
+// ones. Older versions lose them; newer ones write the lead into the config.
 func takesBursts(cfg *team.Config) bool {
 	data, err := cfg.Marshal()
 	if err != nil {
@@ -245,12 +245,12 @@ func takesBursts(cfg *team.Config) bool {
 	return err == nil && obj.Index("leadProcess") >= 0
 }
 
-// mayAdd is the rule for adding to a mailbox there.
+// mayAdd returns the condition for adding to a native mailbox.
 func mayAdd(bursts bool) func([]inbox.Entry) bool {
 	return func(there []inbox.Entry) bool {
 		return bursts || !slices.ContainsFunc(there, func(e inbox.Entry) bool { return !e.Read })
 	}
 }
 
-// msgV is the version that newer programs give their entries.
+// msgV is the version in the entries of newer programs.
 var msgV = json.RawMessage("1")

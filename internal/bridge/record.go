@@ -19,33 +19,33 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// The program takes mail out of a mailbox within a second, and gives it to its model when
-// the turn is over. What shows that it has done so is its record of the conversation, below
-// projects in its configuration directory.
+// The program takes mail out of a mailbox within a second, and gives it to its model when the turn
+// is over. The evidence is its record of the conversation, below projects in its configuration
+// directory.
 
 const (
-	// recordWithin is how long a message may be on its way from the mailbox to the record of
-	// a teammate whose turn is over. Then the program has lost it.
+	// recordWithin is how long a message may take from the mailbox to the record of a teammate
+	// whose turn is over. After that the program has lost it.
 	recordWithin = 30 * time.Second
-	// recordTail is how much of a record is searched, from its end; recordHead is how much of
-	// one is searched for whose it is.
+	// recordTail is how much of a record's end is searched, recordHead how much of its beginning is
+	// searched for its owner.
 	recordTail = 16 << 20
 	recordHead = 256 << 10
 )
 
-// takenAndLost is the reason for which a message is held until it is given again.
+// takenAndLost is the reason for holding a message until it is given again.
 const takenAndLost = "its program took it from the mailbox, and its conversation lacks it: it is given again"
 
-// knownAlready stands before a message that is given again.
+// knownAlready precedes a message that is given again.
 const knownAlready = "(You may know the next message already: it was handed to you once before, and nothing shows that it arrived.)"
 
-// record is what is known of the conversation of one of theirs.
+// record is what is known of a native member's conversation.
 type record struct {
 	adapter.Transcript
-	ended bool // what came in last was answered, and the turn is over
+	ended bool // the last input was answered, and the turn is over
 }
 
-// holds reports whether the model has a text, in the frame in which the program shows it.
+// holds reports whether the model has a text, in the frame that the program adds.
 func (r record) holds(text string) bool {
 	const end = "</teammate-message"
 	for _, t := range []string{text, strings.ReplaceAll(text, end, `<\/teammate-message`)} {
@@ -56,14 +56,14 @@ func (r record) holds(text string) bool {
 	return false
 }
 
-// record reads the record of the member there. One that has none is in no turn.
+// record reads the record of a native member. A member without one is not in a turn.
 func (b *bridge) record(cfg *team.Config, there string) (record, error) {
 	files, err := filepath.Glob(filepath.Join(b.native.dir, "projects", "*", "*.jsonl"))
 	if err != nil {
 		return record{}, err
 	}
 	var lines, last []byte
-	var newest time.Time // a teammate that was started again has another file
+	var newest time.Time // a restarted teammate has another file
 	for _, file := range files {
 		if there == team.LeadName {
 			if cfg.LeadSessionID == "" || filepath.Base(file) != cfg.LeadSessionID+".jsonl" {
@@ -91,7 +91,7 @@ func (b *bridge) record(cfg *team.Config, there string) (record, error) {
 	return record{adapter.ReadTranscript(adapter.Claude, lines), len(last) == 0 || now.Ended || now.Interrupted}, nil
 }
 
-// ownerOf is whose conversation a file has: NAME@TEAM of a teammate, "" of another.
+// ownerOf returns the owner of a conversation file: NAME@TEAM of a teammate, "" for others.
 func (b *bridge) ownerOf(file string) (string, error) {
 	if owner, known := b.owners[file]; known {
 		return owner, nil
@@ -111,11 +111,11 @@ func (b *bridge) ownerOf(file string) (string, error) {
 		}
 		break
 	}
-	return b.owners[file], nil // "" for now, where nothing was said yet
+	return b.owners[file], nil // "" for now, if the conversation is still empty
 }
 
-// readPart reads the last bytes of a file, or the first where most is negative. A file
-// that is gone has none.
+// readPart reads the last bytes of a file, or the first if most is negative. A missing file counts
+// as empty.
 func readPart(file string, most int64) (data []byte, err error) {
 	f, err := regular.Open(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -138,9 +138,9 @@ func readPart(file string, most int64) (data []byte, err error) {
 	return io.ReadAll(io.LimitReader(f, most))
 }
 
-// accept marks what the conversation of the program there holds, and what it has lost as to
-// be given again. It returns what waits now, and whether something was taken out of the
-// mailbox and is in the conversation not yet.
+// accept marks messages in the native program's conversation as accepted, and lost ones to be
+// given again. It returns the mail that waits now, and whether a message was taken out of the
+// mailbox and is not in the conversation yet.
 func (p *pass) accept(ctx context.Context, box *inbox.Box, there string, waiting []ledger.Outgoing) (_ []ledger.Outgoing, taking bool, err error) {
 	var open []ledger.Outgoing
 	for _, o := range waiting {
@@ -167,7 +167,7 @@ func (p *pass) accept(ctx context.Context, box *inbox.Box, there string, waiting
 		}
 		m := ledger.DeliveryMark{MessageID: o.Message.ID, Recipient: o.Delivery.Recipient, State: team.Accepted,
 			Evidence: "its program took it from the mailbox", IfStates: []team.DeliveryState{team.Injected, team.Unknown}}
-		if text, _ := p.wordsThere(o.Message); !isFrame(text) { // its program itself acts on the others, and shows its model none
+		if text, _ := p.wordsThere(o.Message); !isFrame(text) { // its program handles the others itself, and does not show them to its model
 			if talk == nil {
 				r, err := p.record(p.cfg, there)
 				if err != nil {

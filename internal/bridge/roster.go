@@ -13,29 +13,29 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// memberData is what tells one member from the next of the same name.
+// memberData distinguishes members of the same name.
 type memberData struct {
 	JoinedAt int64 `json:"joinedAt"`
 }
 
 func joinedAt(r ledger.Mirrored) int64 {
 	var d memberData
-	_ = json.Unmarshal(r.Data, &d) // ours: it was written by Marshal
+	_ = json.Unmarshal(r.Data, &d) // written by Marshal
 	return d.JoinedAt
 }
 
 func withJoined(r ledger.Mirrored, at int64) ledger.Mirrored {
-	r.Data, _ = json.Marshal(memberData{at}) // a number
+	r.Data, _ = json.Marshal(memberData{at}) // a number: cannot fail
 	return r
 }
 
-// isOurs reports whether an entry of the config is one that we have put there.
+// isOurs reports whether an entry of the config was added by the bridge.
 func (p *pass) isOurs(m team.ConfigMember) bool {
 	r, ok := p.there(ledger.MirrorMember, m.Name)
 	return ok && r.Ours && joinedAt(r) == m.JoinedAt
 }
 
-// rosterHere puts the members there on our roster, and takes off those who left.
+// rosterHere adds the native members to our roster, and removes those that left.
 func (p *pass) rosterHere(ctx context.Context) error {
 	changed := false
 	for _, r := range p.of(ledger.MirrorMember) {
@@ -54,8 +54,8 @@ func (p *pass) rosterHere(ctx context.Context) error {
 		if isLead(p.cfg, m) || p.isOurs(m) {
 			continue
 		}
-		// One of theirs that has taken the name of one of ours waits until rosterThere has
-		// found another name for ours.
+		// A native member that has taken the name of one of ours waits until rosterThere has found
+		// another name for ours.
 		if _, known := p.there(ledger.MirrorMember, m.Name); known {
 			continue
 		}
@@ -81,7 +81,7 @@ func (p *pass) rosterHere(ctx context.Context) error {
 func (p *pass) addHere(ctx context.Context, m team.ConfigMember) (bool, error) {
 	name, err := team.AgentKey(m.Name)
 	if team.ReasonOf(err) == team.ReasonReservedName {
-		name, err = team.AgentKey(m.Name + "-2") // it may well be called that there
+		name, err = team.AgentKey(m.Name + "-2") // the native team may contain that name, too
 	}
 	if err != nil {
 		p.sayOnce(NoteRefused, m.Name, err.Error())
@@ -103,7 +103,7 @@ func (p *pass) addHere(ctx context.Context, m team.ConfigMember) (bool, error) {
 	return true, nil
 }
 
-// leave takes one of theirs off our roster; its tasks go back to the board.
+// leave removes a native member from our roster; its tasks return to the board.
 func (p *pass) leave(ctx context.Context, r ledger.Mirrored) error {
 	if err := p.led().RemoveMember(ctx, r.Here); err != nil && !team.IsCode(err, team.CodeNotFound) {
 		return err
@@ -112,8 +112,8 @@ func (p *pass) leave(ctx context.Context, r ledger.Mirrored) error {
 	return p.led().Mirror(ctx, nil, []ledger.Mirrored{r})
 }
 
-// goesThere reports whether a member of ours is shown there: it is wanted running, or
-// joined by itself, and did not come from there.
+// goesThere reports whether one of our members is shown to the native team: it should be running,
+// or has joined itself, and is not a native one.
 func (p *pass) goesThere(m ledger.Member) bool {
 	if m.Name == team.LeadName || m.RemovedAt != 0 {
 		return false
@@ -124,7 +124,7 @@ func (p *pass) goesThere(m ledger.Member) bool {
 	return m.Desired == team.WantRunning || team.KindOf(m.Spec.Agent).External
 }
 
-// rosterThere shows our members in the program's config.
+// rosterThere adds our members to the program's config.
 func (p *pass) rosterThere(ctx context.Context) error {
 	var put, drop []ledger.Mirrored
 	for _, m := range p.members {
@@ -137,7 +137,7 @@ func (p *pass) rosterThere(ctx context.Context) error {
 			if there == nil || there.JoinedAt == joinedAt(r) {
 				continue
 			}
-			drop = append(drop, r) // somebody else has the name there by now
+			drop = append(drop, r) // another member has the name there by now
 		}
 		name := team.UniqueName(m.Name, func(n string) bool { return p.takenThere(n, put) })
 		r = withJoined(p.row(ledger.MirrorMember, name, m.SessionKey), m.JoinedAt)
@@ -165,8 +165,8 @@ func (p *pass) takenThere(name string, put []ledger.Mirrored) bool {
 		slices.ContainsFunc(put, func(r ledger.Mirrored) bool { return same(r.There) })
 }
 
-// showThere brings those of ours into the config that it lacks: new ones, and ones that
-// a writer without a lock has lost.
+// showThere adds our members that are missing in the config: new ones, and ones lost by a writer
+// without a lock.
 func (p *pass) showThere(ctx context.Context, fresh []ledger.Mirrored) error {
 	missing := map[string]memberFacts{}
 	for _, m := range p.members {
@@ -199,10 +199,10 @@ func (p *pass) showThere(ctx context.Context, fresh []ledger.Mirrored) error {
 	return nil
 }
 
-// rosterLeft takes those of ours out of the config who are here no more. It comes
-// last: their answers to a shutdown have gone out under their names.
+// rosterLeft removes our former members from the config. It runs last, since their answers to a
+// shutdown are sent under their names.
 func (p *pass) rosterLeft(ctx context.Context) error {
-	if err := p.reread(ctx); err != nil { // without the requests that have been answered
+	if err := p.reread(ctx); err != nil { // without the answered requests
 		return err
 	}
 	gone := map[string]int64{}
@@ -230,7 +230,7 @@ func (p *pass) rosterLeft(ctx context.Context) error {
 	return p.led().Mirror(ctx, nil, drop)
 }
 
-// hideThere takes members of ours out of the config, by name and joinedAt.
+// hideThere removes our members from the config, by name and joinedAt.
 func (p *pass) hideThere(ctx context.Context, gone map[string]int64) error {
 	return p.native.editConfig(ctx, func(cfg *team.Config) bool {
 		before := len(cfg.Members)
@@ -243,7 +243,7 @@ func (p *pass) hideThere(ctx context.Context, gone map[string]int64) error {
 	})
 }
 
-// dismiss takes the members of a team that is no more off our roster.
+// dismiss removes the members of a deleted native team from our roster.
 func (b *bridge) dismiss(ctx context.Context) error {
 	p := &pass{bridge: b}
 	if err := p.reread(ctx); err != nil {
@@ -266,8 +266,8 @@ func (b *bridge) dismiss(ctx context.Context) error {
 	return publish.Config(ctx, b.in.Team.Layout, b.in.Team.Ledger)
 }
 
-// Remove takes back what a bridge has shown: our members there and theirs here. Mail and
-// tasks that were brought over stay, and so does the note of the tasks.
+// Remove removes what a bridge has added: our members there and theirs here. Mirrored mail and
+// tasks stay, and so does the record of the tasks.
 func Remove(ctx context.Context, in In) (err error) {
 	b, unlock, err := open(ctx, in)
 	if err != nil {

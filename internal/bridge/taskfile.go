@@ -19,8 +19,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// taskView is a task as both sides can say it, in the words of the program: its ids,
-// its members' names, its statuses.
+// taskView is a task in a form that both sides share, in the native program's terms: its ids, its
+// members' names, its statuses.
 type taskView struct {
 	Subject     string   `json:"subject"`
 	Description string   `json:"description"`
@@ -35,14 +35,14 @@ func (v taskView) same(o taskView) bool {
 		v.Status == o.Status && slices.Equal(v.BlockedBy, o.BlockedBy)
 }
 
-// Statuses there.
+// Native statuses.
 const (
 	statusPending = "pending"
 	statusWork    = "in_progress"
 	statusDone    = "completed"
 )
 
-// nativeTask is a task file, with the keys that we do not know.
+// nativeTask is a task file, including unknown keys.
 type nativeTask struct {
 	id   string
 	view taskView
@@ -50,14 +50,14 @@ type nativeTask struct {
 	meta map[string]json.RawMessage
 }
 
-// Keys of metadata: where a task of ours there came from, and the program's mark of a
-// task that is no task (one of its subagents).
+// Keys of metadata: the origin of a mirrored task, and the program's mark of an entry that is not
+// a task (one of its subagents).
 const (
 	originKey   = "teamctl_bridge"
 	internalKey = "_internal"
 )
 
-// origin is where a task began.
+// origin is where a task was created.
 type origin struct {
 	Team string `json:"team"`
 	Task string `json:"task"`
@@ -89,8 +89,8 @@ func parseTask(id string, data []byte) (t nativeTask, err error) {
 	return t, err
 }
 
-// readTasks reads the tasks there, in the order of their ids. whole is false when one is
-// being written in this moment.
+// readTasks reads the native tasks, in the order of their ids. whole is false if one is being
+// written.
 func (n native) readTasks() (all map[string]nativeTask, order []string, whole bool, err error) {
 	entries, err := os.ReadDir(n.tasks())
 	if err != nil {
@@ -126,7 +126,7 @@ func (n native) readTasks() (all map[string]nativeTask, order []string, whole bo
 	return all, order, whole, nil
 }
 
-// set puts a view into the object, and leaves every other key as it is.
+// set writes a view into the object, and leaves all other keys unchanged.
 func (t *nativeTask) set(v taskView) error {
 	t.view = v
 	put := func(key string, value any, keep bool) error {
@@ -155,7 +155,7 @@ func (t *nativeTask) set(v taskView) error {
 	)
 }
 
-// keep has a list in its place in the order of the keys.
+// keep ensures that a list has its place in the order of the keys.
 func (t *nativeTask) keep(key string) error {
 	if t.obj.Index(key) < 0 {
 		t.obj.Set(key, json.RawMessage("[]"))
@@ -179,8 +179,8 @@ func marshal(v any) (json.RawMessage, error) {
 
 func (n native) taskPath(id string) string { return filepath.Join(n.tasks(), id+".json") }
 
-// editTask changes one task file under its lock: edit gets the task as it stands and
-// says whether it has changed it. A file that is gone meanwhile is fs.ErrNotExist.
+// editTask changes one task file under its lock: edit gets the current task and returns whether it
+// has changed it. A file deleted meanwhile is fs.ErrNotExist.
 func (n native) editTask(ctx context.Context, id string, edit func(*nativeTask) (bool, error)) error {
 	return n.lockTask(ctx, id+".json.lock", func(held func() error) error {
 		data, err := os.ReadFile(n.taskPath(id))
@@ -216,7 +216,7 @@ func (n native) lockTask(ctx context.Context, lock string, do func(func() error)
 	return err
 }
 
-// removeTask deletes a task file that is as it was.
+// removeTask deletes an unchanged task file.
 func (n native) removeTask(ctx context.Context, id string) error {
 	err := n.lockTask(ctx, id+".json.lock", func(func() error) error { return os.Remove(n.taskPath(id)) })
 	if errors.Is(err, fs.ErrNotExist) {
@@ -225,11 +225,11 @@ func (n native) removeTask(ctx context.Context, id string) error {
 	return err
 }
 
-// highWater is the file with the highest id that was ever given out.
+// highWater is the file with the highest assigned id.
 const highWater = ".highwatermark"
 
-// createTask makes a new task file and returns its id. The file appears whole and never
-// in the place of another, whoever gives out the same id at this moment.
+// createTask creates a new task file and returns its id. The file appears complete and never
+// replaces another, even if another program assigns the same id.
 func (n native) createTask(ctx context.Context, make func(id string) (nativeTask, error)) (id string, err error) {
 	err = n.lockTask(ctx, ".lock.lock", func(func() error) error {
 		last, err := n.lastID()

@@ -13,12 +13,12 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// claimLease is how long a task is held for one there: the program has no leases, and a
-// member that leaves gives its tasks back by leaving.
+// claimLease is the lease of a task held by a native member: the program has no leases, and a
+// member that leaves releases its tasks by leaving.
 const claimLease = 7 * 24 * time.Hour
 
-// taskData is what both sides last had. Gone says that the file there was deleted
-// and that the task stays here, for it is over.
+// taskData is the last state common to both sides. Gone means that the native file was deleted and
+// that the task stays, since it is over.
 type taskData struct {
 	View taskView `json:"view"`
 	Gone bool     `json:"gone,omitempty"`
@@ -32,7 +32,7 @@ func (p *pass) taskRow(there, here string, ours bool, d taskData) (ledger.Mirror
 	return r, err
 }
 
-// syncTasks brings both boards together.
+// syncTasks synchronises both boards.
 func (p *pass) syncTasks(ctx context.Context) error {
 	files, order, whole, err := p.native.readTasks()
 	if err != nil {
@@ -62,7 +62,7 @@ func (p *pass) syncTasks(ctx context.Context) error {
 		}
 		changed = changed || made
 	}
-	if changed { // what is new on one side is compared like everything else
+	if changed { // new tasks of one side are then compared like all others
 		if err := p.reread(ctx); err != nil {
 			return err
 		}
@@ -71,7 +71,7 @@ func (p *pass) syncTasks(ctx context.Context) error {
 	for _, r := range p.of(ledger.MirrorTask) {
 		file, there := files[r.There]
 		if !there && !whole {
-			continue // it may be the one that is being written
+			continue // it may be the one being written
 		}
 		t, isHere := here[r.Here]
 		if err := p.syncTask(ctx, r, file, there, t, isHere); err != nil {
@@ -81,13 +81,13 @@ func (p *pass) syncTasks(ctx context.Context) error {
 	return nil
 }
 
-// taskHere makes a task of ours from a file that has none yet, in the order of ids: what
-// it waits for is usually older.
+// taskHere creates a task for a native file that has none yet, in the order of ids, since
+// dependencies are usually older.
 func (p *pass) taskHere(ctx context.Context, f nativeTask, here map[string]ledger.Task) (bool, error) {
 	if _, known := p.there(ledger.MirrorTask, f.id); known || string(f.meta[internalKey]) == "true" {
 		return false, nil
 	}
-	if o, ok := f.origin(); ok && o.Team == p.in.Team.Layout.Key { // killed before the note of it
+	if o, ok := f.origin(); ok && o.Team == p.in.Team.Layout.Key { // the bridge was killed before it recorded it
 		if _, exists := here[o.Task]; exists {
 			return p.noteOurs(ctx, f, o.Task)
 		}
@@ -125,7 +125,7 @@ func (p *pass) taskHere(ctx context.Context, f nativeTask, here map[string]ledge
 	return true, nil
 }
 
-// noteOurs notes a file that is one of our tasks.
+// noteOurs records the native file of one of our tasks.
 func (p *pass) noteOurs(ctx context.Context, f nativeTask, task string) (bool, error) {
 	if _, known := p.here(ledger.MirrorTask, task); known {
 		return false, nil
@@ -138,7 +138,7 @@ func (p *pass) noteOurs(ctx context.Context, f nativeTask, task string) (bool, e
 	return true, p.led().Mirror(ctx, []ledger.Mirrored{r}, nil)
 }
 
-// taskThere makes a file for an open task of ours that has none.
+// taskThere creates a native file for one of our open tasks that has none.
 func (p *pass) taskThere(ctx context.Context, t ledger.Task) (bool, error) {
 	if _, known := p.here(ledger.MirrorTask, t.ID); known || t.Status == team.TaskCompleted || t.Status == team.TaskFailed {
 		return false, nil
@@ -162,11 +162,11 @@ func (p *pass) taskThere(ctx context.Context, t ledger.Task) (bool, error) {
 	return true, p.led().Mirror(ctx, []ledger.Mirrored{r}, nil)
 }
 
-// view is a task of ours in the words of the program.
+// view returns one of our tasks in native terms.
 func (p *pass) view(t ledger.Task) taskView {
 	v := taskView{Subject: t.Subject, Description: t.Description, ActiveForm: t.ActiveForm, Status: statusPending}
 	switch t.Status {
-	case team.TaskClaimed, team.TaskInProgress, team.TaskFailed: // nobody may take a failed one, and what waits for it goes on waiting
+	case team.TaskClaimed, team.TaskInProgress, team.TaskFailed: // a failed task must not be claimed, and its dependents stay blocked
 		v.Status = statusWork
 	case team.TaskCompleted:
 		v.Status = statusDone
@@ -188,8 +188,8 @@ func (p *pass) view(t ledger.Task) taskView {
 	return v
 }
 
-// syncTask brings one task together: what changed there since both sides had the same
-// is done here, and then the file says what is here.
+// syncTask synchronises one task: native changes since the common state are applied here, and then
+// the file gets our state.
 func (p *pass) syncTask(ctx context.Context, r ledger.Mirrored, f nativeTask, there bool, t ledger.Task, isHere bool) error {
 	var d taskData
 	if err := json.Unmarshal(r.Data, &d); err != nil {
@@ -222,7 +222,7 @@ func (p *pass) syncTask(ctx context.Context, r ledger.Mirrored, f nativeTask, th
 	}
 	want := p.view(t)
 	if known, _ := p.ownerHere(f.view.Owner); known == "" && want.Owner == "" {
-		want.Owner = f.view.Owner // somebody who is not here, or not yet
+		want.Owner = f.view.Owner // an owner that is not here, or not yet
 	}
 	if !want.same(f.view) {
 		if err := p.writeTask(ctx, r.There, f.view, want); err != nil {
@@ -240,7 +240,7 @@ func (p *pass) syncTask(ctx context.Context, r ledger.Mirrored, f nativeTask, th
 	return p.led().Mirror(ctx, []ledger.Mirrored{row}, nil)
 }
 
-// errMoved says that a file is not what it was: it is compared anew.
+// errMoved means that a file has changed: it is compared again.
 var errMoved = unsettled(errors.New("a task was changed meanwhile"))
 
 func (p *pass) writeTask(ctx context.Context, id string, was, want taskView) error {
@@ -256,8 +256,8 @@ func (p *pass) writeTask(ctx context.Context, id string, was, want taskView) err
 	return err
 }
 
-// deletedThere is a file that somebody has deleted. A task that waits is deleted here
-// too; what was done stays, and what is being done gets its file back.
+// deletedThere handles a deleted file. A pending task is deleted here too; a finished one stays,
+// and a task in progress gets its file back.
 func (p *pass) deletedThere(ctx context.Context, r ledger.Mirrored, d taskData, t ledger.Task) error {
 	switch t.Status {
 	case team.TaskPending:
@@ -280,7 +280,7 @@ func (p *pass) deletedThere(ctx context.Context, r ledger.Mirrored, d taskData, 
 	return p.led().Mirror(ctx, nil, []ledger.Mirrored{r})
 }
 
-// follow does here what was done there since was.
+// follow applies the native changes since was.
 func (p *pass) follow(ctx context.Context, t ledger.Task, was, is taskView) error {
 	ours := p.view(t)
 	patch := ledger.TaskPatch{ID: t.ID, By: team.LeadName}
@@ -331,7 +331,7 @@ func (p *pass) followDeps(ctx context.Context, t ledger.Task, was, is taskView) 
 	return nil
 }
 
-// ownerHere is the session of who owns a task there, and whether it is one of theirs.
+// ownerHere returns the session of a native task's owner, and whether it is a native member.
 func (p *pass) ownerHere(name string) (session string, theirs bool) {
 	if name == team.LeadName {
 		return p.lead().SessionKey, true
@@ -342,8 +342,7 @@ func (p *pass) ownerHere(name string) (session string, theirs bool) {
 	return "", false
 }
 
-// doer is ownerHere of a task; what nobody owns who is known here, and is begun all the
-// same, is the lead's.
+// doer is ownerHere of a task; a begun task without a known owner belongs to the lead.
 func (p *pass) doer(v taskView) (session string, theirs bool) {
 	session, theirs = p.ownerHere(v.Owner)
 	if session == "" && v.Status != statusPending {
@@ -352,15 +351,16 @@ func (p *pass) doer(v taskView) (session string, theirs bool) {
 	return session, theirs
 }
 
-// followStatus: theirs claim, work and complete by the program's file. What one of ours
-// holds is ours to move: a claim that is not the file's is refused.
+// followStatus applies a native status. Native members claim, work and complete through the
+// program's file. A task held by one of our members is changed only by that member: a claim that
+// differs from the file is refused.
 func (p *pass) followStatus(ctx context.Context, t ledger.Task, was, is taskView) error {
 	owner, theirs := p.doer(is)
 	ref := ledger.TaskRef{ID: t.ID, Owner: t.Owner, Attempt: t.Attempt}
 	held := t.Status == team.TaskClaimed || t.Status == team.TaskInProgress
 	switch {
 	case t.Status == team.TaskCompleted || t.Status == team.TaskFailed:
-		return nil // it is over here
+		return nil // it has ended here
 	case !slices.Contains([]string{statusPending, statusWork, statusDone}, is.Status):
 		return team.Errorf(team.CodeInvalid, "the status %q is not known here", is.Status)
 	case held && !p.isTheirs(t.Owner):
@@ -376,7 +376,7 @@ func (p *pass) followStatus(ctx context.Context, t ledger.Task, was, is taskView
 		}
 		_, err := p.led().UpdateTask(ctx, ledger.TaskPatch{ID: t.ID, By: team.LeadName, Owner: &owner})
 		return err
-	case !theirs: // one of ours: it claims by itself
+	case !theirs: // one of ours claims by itself
 		if held {
 			return nil
 		}
@@ -390,7 +390,7 @@ func (p *pass) followStatus(ctx context.Context, t ledger.Task, was, is taskView
 		held = false
 	}
 	if !held {
-		if t.Owner != "" && t.Owner != owner { // assigned to somebody else before
+		if t.Owner != "" && t.Owner != owner { // assigned to another member before
 			if _, err := p.led().UpdateTask(ctx, ledger.TaskPatch{ID: t.ID, By: team.LeadName, Owner: &owner}); err != nil {
 				return err
 			}
@@ -414,7 +414,7 @@ func (p *pass) followStatus(ctx context.Context, t ledger.Task, was, is taskView
 	return err
 }
 
-// isTheirs reports whether a session is one of theirs, or the lead that both teams have.
+// isTheirs reports whether a session belongs to a native member, or to the lead of both teams.
 func (p *pass) isTheirs(session string) bool {
 	if session == p.lead().SessionKey {
 		return true

@@ -11,8 +11,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// words is what an entry there says here; ok is false for an answer to something that
-// waits for approval: no mail gives one.
+// words converts a native entry; ok is false for an answer to an approval request, which mail
+// cannot give.
 func (p *pass) words(e inbox.Entry) (n ledger.NewMessage, ok bool) {
 	n = ledger.NewMessage{Kind: team.KindMessage, Text: string(e.RawText())}
 	f, is := e.Frame()
@@ -37,14 +37,14 @@ func (p *pass) words(e inbox.Entry) (n ledger.NewMessage, ok bool) {
 	return n, true
 }
 
-// wordsThere is what a message here says there. ok is false for what is not mirrored:
-// requests for approvals, which are answered here, and their answers.
+// wordsThere converts a message for the native side. ok is false for messages that are not
+// mirrored: approval requests, which are answered here, and their answers.
 func (p *pass) wordsThere(m ledger.Message) (text string, ok bool) {
 	switch m.Kind {
 	case team.KindPermissionRequest, team.KindPermissionResponse, team.KindPlanApprovalRequest, team.KindPlanApprovalResponse, team.KindShutdownRequest:
 		return "", false
 	case team.KindTaskCompleted:
-		if p.fromThere(m.From) { // its own program has told the lead there
+		if p.fromThere(m.From) { // its own program has notified the native lead
 			return "", false
 		}
 		if f, is := inbox.Parse(m.Text); is {
@@ -59,8 +59,8 @@ func (p *pass) wordsThere(m ledger.Message) (text string, ok bool) {
 	return harmless(m.Text), true
 }
 
-// frameThere is a protocol message as the program knows it, with the names and ids that
-// things have there; what it would not understand is put in words.
+// frameThere returns a protocol message as the native program knows it, with its names and ids;
+// frames that it would not understand become text.
 func (p *pass) frameThere(m ledger.Message, f inbox.Frame) string {
 	var out inbox.Frame
 	switch f := f.(type) {
@@ -72,7 +72,7 @@ func (p *pass) frameThere(m ledger.Message, f inbox.Frame) string {
 			f.CompletedTaskID = ""
 		}
 		out = f
-	case inbox.ShutdownApproved: // our pane is none of the program's
+	case inbox.ShutdownApproved: // our pane does not belong to the program
 		if s, asked := p.here(ledger.MirrorStop, f.RequestID); asked {
 			out = inbox.ShutdownApproved{RequestID: s.There, From: p.senderThere(m.From), Timestamp: f.Timestamp}
 		}
@@ -103,9 +103,8 @@ func (p *pass) frameThere(m ledger.Message, f inbox.Frame) string {
 	return text
 }
 
-// harmless keeps a text that somebody wrote from being read as a protocol message by the
-// program: anything that is a JSON object may be one, an answer to a permission request
-// for example.
+// harmless keeps the program from interpreting a text as a protocol message: any JSON object may
+// be one, for example an answer to a permission request.
 func harmless(text string) string {
 	if strings.HasPrefix(strings.TrimSpace(text), "{") {
 		return "text: " + text

@@ -12,8 +12,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Board draws a team as lines of at most cols cells, to be printed once: head, what waits
-// for a person, roster, tasks, newest events.
+// Board draws a team as lines of at most cols cells, to be printed once: header, what waits for a
+// person, roster, tasks, newest events.
 func Board(s view.Snapshot, cols int, now time.Time, style Style) []string {
 	b := board{s: s, cols: max(cols, 1), now: now, style: style}
 	lines := b.head()
@@ -67,13 +67,13 @@ func (b board) head() []string {
 	if gap >= view.Width(left)+2 {
 		return []string{view.Pad(left, gap) + right}
 	}
-	for len(counts) > 1 && view.Width(strings.Join(counts, " · "))+1 > b.cols { // whole words only
+	for len(counts) > 1 && view.Width(strings.Join(counts, " · "))+1 > b.cols { // only whole words
 		counts = counts[:len(counts)-1]
 	}
 	return []string{left, " " + strings.Join(counts, " · ")}
 }
 
-// needs are the lines of what waits for a person: what, of whom, since when, and what to
+// needs returns the lines of what waits for a person: what, whose, since when, and the command to
 // type.
 func (b board) needs() []string {
 	name, who, command := 6, 0, 0
@@ -96,7 +96,7 @@ func (b board) needs() []string {
 			tail += "  " + b.style.Dim(view.Pad(view.Clean(n.Command), command))
 		}
 		room := b.cols - view.Width(line) - view.Width(tail)
-		if room < 8 { // a narrow one says who and what, and since when if there is room
+		if room < 8 { // a narrow line shows who and what, and since when if it fits
 			tail, room = "", b.cols-view.Width(line)
 		}
 		out = append(out, line+view.Pad(plain.Visible(strings.TrimSpace(n.Text)), room)+tail)
@@ -123,7 +123,7 @@ func (b board) members() []string {
 		}
 		dot := b.style.Dim("○")
 		state := view.Pad(string(m.State), 9)
-		if !b.s.Down.IsZero() && !m.State.Terminal() { // nobody stands behind it
+		if !b.s.Down.IsZero() && !m.State.Terminal() { // its state is unmaintained
 			out = append(out, fmt.Sprintf("  %s %s  %s", b.style.Yellow("?"), b.style.Member(m.Color, view.Pad(view.Clean(m.Name), wide)),
 				b.style.Dim(fmt.Sprintf("%s, %s at %s", m.State, m.Doing(), b.s.Down.Local().Format("15:04:05")))))
 			continue
@@ -165,7 +165,7 @@ func (b board) widest(each func(yield func(string))) int {
 	return wide
 }
 
-// rank orders tasks by how much a person wants to see them.
+// rank orders tasks by their importance for a person.
 func rank(t view.Task) int {
 	switch {
 	case t.Active():
@@ -217,7 +217,7 @@ func (b board) tasks() []string {
 	return out
 }
 
-// dimmed is a remark behind a line.
+// dimmed returns a remark at the end of a line.
 func (b board) dimmed(note string) string {
 	if note == "" {
 		return ""

@@ -13,7 +13,7 @@ import (
 
 func strip(s string) string { return ansi.Strip(s) }
 
-// wrapped breaks a text into lines of a width, at spaces where there are any.
+// wrapped wraps a text to a width, at spaces if possible.
 func wrapped(text string, width int) []string {
 	if width <= 0 {
 		return nil
@@ -26,7 +26,7 @@ func wrapped(text string, width int) []string {
 	return out
 }
 
-// safe shows every character of a text of several lines, as Escape does.
+// safe escapes every character of a text of several lines, as Escape does.
 func safe(text string) string {
 	lines := strings.Split(strings.TrimRight(strings.ReplaceAll(text, "\r\n", "\n"), "\n"), "\n")
 	for i, l := range lines {
@@ -35,7 +35,7 @@ func safe(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// detail is what is known of the selected thing, in a box.
+// detail draws the details of the selected item in a box.
 func (m *model) detail(f *frame, width, height int) []string {
 	if width <= 2 || height <= 0 {
 		return nil
@@ -75,8 +75,7 @@ func (m *model) detail(f *frame, width, height int) []string {
 	return m.happened(width, height)
 }
 
-// requestLines are a request as a whole, wrapped and never cut. whole is false before it
-// was read.
+// requestLines returns a whole request, wrapped and never cut. whole is false until it was read.
 func (m *model) requestLines(id int64, width int) (lines []string, whole bool) {
 	r, ok := m.request[id]
 	if !ok {
@@ -136,7 +135,7 @@ func (m *model) requestLines(id int64, width int) (lines []string, whole bool) {
 	return lines, true
 }
 
-// markdown sets headings, lists and code apart, and changes no character.
+// markdown highlights headings, lists and code, and changes no character.
 func (m *model) markdown(text string, width int) []string {
 	var out []string
 	code := false
@@ -248,7 +247,7 @@ func (m *model) eventLines(list []view.Event, width int) (out []string) {
 	return out
 }
 
-// happened are the newest events of the team.
+// happened returns the newest events of the team.
 func (m *model) happened(width, height int) []string {
 	list := m.snap.Events
 	list = list[max(0, len(list)-height+1):]
@@ -302,7 +301,7 @@ func (m *model) taskLines(t view.Task, width, height int) []string {
 	return m.scrolled(lines, height)
 }
 
-// scrolled is the part of a detail that the scroll has come to.
+// scrolled returns the visible part of a detail.
 func (m *model) scrolled(lines []string, height int) []string {
 	m.scroll = clamp(m.scroll, 0, max(0, len(lines)-height))
 	lines = lines[m.scroll:]
@@ -353,7 +352,7 @@ func (m *model) mergeLines(x view.Merge, width, height int) []string {
 	return m.scrolled(lines, height)
 }
 
-// diffLines are the changes of the selected file.
+// diffLines returns the changes of the selected file.
 func (m *model) diffLines(it item, width, height int) []string {
 	switch {
 	case it.on.Merge != nil:
@@ -392,8 +391,8 @@ func (m *model) diffLines(it item, width, height int) []string {
 	return m.scrolled(lines, height)
 }
 
-// graphNodes is how many tasks a graph shows as a whole; of more it shows those around the
-// selected one.
+// graphNodes is the number of tasks up to which a graph shows all; otherwise it shows those around
+// the selected one.
 const graphNodes = 40
 
 func (m *model) graphLines() []string {

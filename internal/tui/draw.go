@@ -7,18 +7,18 @@ import (
 	"github.com/teamctl/teamctl/internal/view"
 )
 
-// frame is what the terminal shows, and what a hand on it can rely on.
+// frame is the content of the terminal, with the data needed to interpret input.
 type frame struct {
 	lines  []string
 	cursor bool
 	x, y   int
-	// seen are the requests that are on the screen as a whole, by their hash: they, and
-	// only they, can be answered by one key.
+	// seen has the requests that are visible as a whole, with their hash: only these can be
+	// answered by one key.
 	seen    map[int64]string
 	regions []region
 }
 
-// region is where a row is, for the mouse.
+// region is the position of a row, for the mouse.
 type region struct {
 	y, left, right int // right is behind its last cell
 	id             string
@@ -26,7 +26,7 @@ type region struct {
 
 func (f *frame) add(lines ...string) { f.lines = append(f.lines, lines...) }
 
-// draw makes the frame of the model: exactly its rows, none wider than its columns.
+// draw returns the frame of the model: exactly its rows, none wider than its columns.
 func (m *model) draw() frame {
 	f := frame{seen: map[int64]string{}}
 	if m.cols <= 0 || m.rows <= 0 {
@@ -84,7 +84,7 @@ func (m *model) waitingLines() []string {
 	return []string{" reading the team"}
 }
 
-// head is the first line: whole words only, the most important ones first.
+// head returns the first line: whole words only, most important first.
 func (m *model) head() string {
 	if m.at == inTeams {
 		return " " + m.style.Bold("teamctl")
@@ -129,14 +129,14 @@ func (m *model) head() string {
 		if more := line + "  " + p; view.Width(more) <= m.cols {
 			line = more
 		} else if line == " "+name {
-			line = more // what is cut says that there is more
+			line = more // indicates that something was cut
 			break
 		}
 	}
 	return line
 }
 
-// foot is the last line: what came of the last key, or the keys of this place.
+// foot returns the last line: the result of the last key, or the keys of this place.
 func (m *model) foot() string {
 	if m.toast != "" {
 		if m.bad {
@@ -162,7 +162,7 @@ func (m *model) foot() string {
 	return m.style.Dim(line)
 }
 
-// footKeys are the keys that matter here, the most important first.
+// footKeys returns the most relevant keys, most important first.
 func (m *model) footKeys() []string {
 	if m.over.kind != noOverlay {
 		return m.over.keys()
@@ -203,7 +203,7 @@ func nextOf(as string) string {
 	return map[string]string{"list": "board", "board": "graph", "graph": "list"}[as]
 }
 
-// list draws a group into height lines: its title and the rows around the selected one.
+// list draws a group in height lines: its title and the rows around the selected one.
 func (m *model) list(f *frame, s group, left, width, height int) []string {
 	if height <= 0 || width <= 0 {
 		return nil
@@ -267,8 +267,8 @@ func (m *model) list(f *frame, s group, left, width, height int) []string {
 	return out
 }
 
-// drawHome is the team on a large screen: the needs above, lists at the left, the selected
-// thing at the right.
+// drawHome draws the team on a large screen: needs at the top, lists on the left, the selected
+// item on the right.
 func (m *model) drawHome(f *frame, room int) {
 	if len(m.sections) < 3 {
 		return
@@ -302,7 +302,7 @@ func (m *model) drawHome(f *frame, room int) {
 	}
 }
 
-// drawNarrow is the team in one column.
+// drawNarrow draws the team in one column.
 func (m *model) drawNarrow(f *frame, room int) {
 	shown := m.visible()
 	if len(shown) < 2 {
@@ -314,7 +314,7 @@ func (m *model) drawNarrow(f *frame, room int) {
 	rest := room - n
 	if it, ok := m.row(); ok && it.on.Need != nil && rest >= 8 {
 		d := m.detail(f, m.cols-3, rest)
-		if len(d) <= rest-4 { // what is asked fits above the list
+		if len(d) <= rest-4 { // the request fits above the list
 			for _, l := range d {
 				f.add("   " + l)
 			}
@@ -326,7 +326,7 @@ func (m *model) drawNarrow(f *frame, room int) {
 	f.add(m.list(f, shown[1], 0, m.cols, rest)...)
 }
 
-// drawSmall is the team where there is room for one list.
+// drawSmall draws the team on a screen with room for one list.
 func (m *model) drawSmall(f *frame, room int) {
 	shown := m.visible()
 	if len(shown) == 0 {
@@ -340,7 +340,7 @@ func (m *model) drawSmall(f *frame, room int) {
 		room--
 	}
 	lines := m.list(f, shown[0], 0, m.cols, room)
-	if shown[0].id == "needs" && len(shown[0].items) > 0 { // the head says how many
+	if shown[0].id == "needs" && len(shown[0].items) > 0 { // the header has their number
 		f.regions = nil
 		lines = m.untitled(f, shown[0], room)
 	}
@@ -363,7 +363,7 @@ func (m *model) untitled(f *frame, s group, room int) []string {
 	return out
 }
 
-// drawPlace is a place with its lists, and what is selected beside or below them.
+// drawPlace draws a place with its lists, and the selected item beside or below them.
 func (m *model) drawPlace(f *frame, room int) {
 	if len(m.sections) == 0 || m.at == inTeams && len(m.teams) == 0 {
 		f.add(m.emptyLines()...)
@@ -426,7 +426,7 @@ func (m *model) drawPlace(f *frame, room int) {
 
 func (m *model) emptyLines() []string { return []string{" nothing is here"} }
 
-// drawScreen is the screen of a member, as large as there is room.
+// drawScreen draws the screen of a member, as large as possible.
 func (m *model) drawScreen(f *frame, room int) {
 	f.add(m.style.Dim(view.Pad(" "+view.Clean(m.screenOf)+"  screen, live", m.cols)))
 	lines := m.screenLines(m.cols-1, room-1)
@@ -435,7 +435,7 @@ func (m *model) drawScreen(f *frame, room int) {
 	}
 }
 
-// screenLines are the last lines of a member's screen, moved up by the scroll.
+// screenLines returns the last lines of a member's screen, moved up by the scroll position.
 func (m *model) screenLines(width, height int) []string {
 	lines := m.screen.Lines
 	for len(lines) > 0 && strings.TrimSpace(strip(lines[len(lines)-1])) == "" {

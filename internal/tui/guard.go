@@ -6,30 +6,30 @@ import (
 	"github.com/teamctl/teamctl/internal/view"
 )
 
-// An answer is what a person saw. A key answers a request only if that request has stood
-// under the cursor, painted, for long enough to have been read; and only if it comes alone,
-// as a hand types: keys that come in a burst were typed before, pasted or sent.
+// An answer applies to what the person saw. A key answers a request only if that request has been
+// painted under the cursor long enough to be read; and only if the key comes alone, as typed by
+// hand: a burst of keys was typed ahead, pasted or sent.
 const (
 	unread = 400 * time.Millisecond // after it was painted under the cursor
 	burst  = 40 * time.Millisecond  // between two keys
 )
 
-// guard knows what stands under the cursor, and since when.
+// guard tracks what is under the cursor, and since when.
 type guard struct {
-	under   string // a row and what of it was seen
-	frame   int    // the first that has shown it so
+	under   string // a row and what was visible of it
+	frame   int    // first frame that has shown it in this form
 	since   time.Time
 	lastKey time.Time
 	waiting *answer
 }
 
-// answer is one that was given and still waits to be seen to have come alone.
+// answer is an answer that waits to be confirmed as a single key.
 type answer struct {
 	deed view.Deed
 	at   time.Time
 }
 
-// underHand names what the keys are about, and what of it is seen.
+// underHand identifies the target of keys, and what is visible of it.
 func (m *model) underHand(f frame) string {
 	id := m.cursor
 	if m.over.kind != noOverlay {
@@ -45,7 +45,7 @@ func (m *model) underHand(f frame) string {
 	return string(m.at) + " " + id + " " + seen
 }
 
-// approval is the request that the keys are about, 0 for none.
+// approval returns the request that keys apply to, 0 for none.
 func (m *model) approval() int64 {
 	if m.over.approval != 0 {
 		return m.over.approval
@@ -68,7 +68,7 @@ func (g *guard) painted(p paint) {
 	}
 }
 
-// key takes note of a key and says whether it may answer.
+// key records a key and returns why it must not answer, "" if it may.
 func (g *guard) key(at time.Time) (why string) {
 	last := g.lastKey
 	g.lastKey = at
@@ -82,7 +82,7 @@ func (g *guard) key(at time.Time) (why string) {
 	return ""
 }
 
-// give keeps an answer until it is seen to have come alone.
+// give keeps an answer until it is confirmed as a single key.
 func (g *guard) give(d view.Deed, at time.Time) { g.waiting = &answer{d, at} }
 
 func (g *guard) wait(now time.Time) time.Duration {
@@ -92,7 +92,7 @@ func (g *guard) wait(now time.Time) time.Duration {
 	return max(time.Millisecond, burst-now.Sub(g.waiting.at))
 }
 
-// due carries out the answer that has come alone.
+// due carries out an answer that was confirmed.
 func (g *guard) due(r *run, now time.Time) {
 	if g.waiting != nil && now.Sub(g.waiting.at) >= burst {
 		d := g.waiting.deed

@@ -11,7 +11,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// event does what a person has asked for; true leaves the screen.
+// event handles an input; true leaves the screen.
 func (r *run) event(e term.Event) (leave bool) {
 	m := r.m
 	switch e.Kind {
@@ -45,7 +45,7 @@ func (r *run) event(e term.Event) (leave bool) {
 	return false
 }
 
-// key is a key on a place.
+// key handles a key on a place.
 func (r *run) key(e term.Event, why string) (leave bool) {
 	m := r.m
 	if a, ok := m.actionOf(e.Key); ok {
@@ -59,7 +59,7 @@ func (r *run) key(e term.Event, why string) (leave bool) {
 	return r.command(id, e)
 }
 
-// command is a command of the screen.
+// command runs a command of the screen.
 func (r *run) command(id string, e term.Event) (leave bool) {
 	m := r.m
 	page := max(1, (m.rows-4)/2)
@@ -139,7 +139,7 @@ func (r *run) quit() bool {
 	return r.ui.Leave == nil || r.ui.Leave(r.ctx) != nil
 }
 
-// step moves the selection, or what has no rows.
+// step moves the selection, or scrolls a place without rows.
 func (r *run) step(n int) {
 	switch {
 	case r.m.at == inScreen:
@@ -162,7 +162,7 @@ func (r *run) scroll(n int) {
 	}
 }
 
-// list goes to the next list that has rows.
+// list moves to the next list that has rows.
 func (r *run) list(n int) {
 	m := r.m
 	sections := m.visible()
@@ -200,8 +200,7 @@ func (r *run) list(n int) {
 	}
 }
 
-// nextNeed goes to the next thing that needs a person: in this place, on the team's
-// screen, or in another team.
+// nextNeed moves to the next need: in this place, on the team's screen, or in another team.
 func (r *run) nextNeed(n int) {
 	m := r.m
 	if m.at == inTeams {
@@ -233,7 +232,7 @@ func (r *run) nextNeed(n int) {
 	m.nextNeed(n)
 }
 
-// open goes into the selected thing.
+// open opens the selected item.
 func (r *run) open() {
 	m := r.m
 	it, ok := m.row()
@@ -267,7 +266,7 @@ func (r *run) open() {
 	}
 }
 
-// back goes where one came from: out of a filter, to the team, to the teams.
+// back goes one level up: out of a filter, to the team, to the teams.
 func (r *run) back() {
 	m := r.m
 	switch {
@@ -298,8 +297,7 @@ func (r *run) copy() {
 	}
 }
 
-// begin does an action, or asks for what it needs first. why says that the key may not
-// answer.
+// begin starts an action, or first asks for its input. why is set if the key must not answer.
 func (r *run) begin(a view.Action, e term.Event, why string) {
 	m := r.m
 	t := m.target()
@@ -332,7 +330,7 @@ func (r *run) begin(a view.Action, e term.Event, why string) {
 		case why != "":
 			m.say(why, true)
 		case r.frame.seen[d.Approval] != d.Seen:
-			m.over = overlay{kind: requestOverlay, approval: d.Approval} // what is not seen as a whole is opened first
+			m.over = overlay{kind: requestOverlay, approval: d.Approval} // a request that is not visible as a whole is opened first
 		default:
 			r.guard.give(d, e.At)
 		}
@@ -341,8 +339,7 @@ func (r *run) begin(a view.Action, e term.Event, why string) {
 	}
 }
 
-// ask opens the field for what an action needs. What was typed before and not sent is
-// still in it.
+// ask opens the input field of an action, with text that was typed earlier and not sent.
 func (r *run) ask(a view.Action, d view.Deed, e term.Event) {
 	m := r.m
 	what := d.Member
@@ -383,7 +380,7 @@ func (r *run) keepDraft() {
 	}
 }
 
-// overKey is a key on what stands over the place.
+// overKey handles a key on an overlay.
 func (r *run) overKey(e term.Event, why string) (leave bool) {
 	m := r.m
 	o := &m.over
@@ -472,7 +469,7 @@ func (r *run) inputKey(e term.Event, why string) {
 		}
 		d := o.deed
 		d.Text = o.field.text
-		r.keepDraft() // until it is known to have been done
+		r.keepDraft() // until the action has succeeded
 		draft := o.draft
 		m.over = overlay{}
 		r.doThen(d, func(m *model) { delete(m.drafts, draft) })
@@ -520,7 +517,7 @@ func (r *run) chosen(c choice, e term.Event) (leave bool) {
 	}
 	why := ""
 	if r.frame.seen[r.m.approval()] == "" && c.action.Operation == "ApprovalAnswer" && c.action.Asks == "" {
-		// The menu stood over what would be answered.
+		// The menu was open above the request to be answered.
 		r.m.over = overlay{kind: requestOverlay, approval: r.m.approval()}
 		return false
 	}
@@ -528,7 +525,7 @@ func (r *run) chosen(c choice, e term.Event) (leave bool) {
 	return false
 }
 
-// do carries a deed out beside the screen.
+// do carries out a deed beside the screen.
 func (r *run) do(d view.Deed) { r.doThen(d, nil) }
 
 func (r *run) doThen(d view.Deed, then func(*model)) {
@@ -542,7 +539,7 @@ func (r *run) doThen(d view.Deed, then func(*model)) {
 	}
 	r.m.say("…", false)
 	r.async(r.teamCtx, func(ctx context.Context) func(*model) {
-		// What was begun is brought to an end, though the screen is left meanwhile.
+		// A deed that has begun completes even if the screen is left meanwhile.
 		done, err := t.Do(context.WithoutCancel(ctx), d)
 		return func(m *model) {
 			if err != nil {
@@ -561,7 +558,7 @@ func (r *run) doThen(d view.Deed, then func(*model)) {
 	})
 }
 
-// away gives the terminal to what needs it, and comes back afterwards.
+// away lends the terminal to an action and takes it back afterwards.
 func (r *run) away(d view.Deed) {
 	t := r.team
 	if t == nil {
@@ -577,7 +574,7 @@ func (r *run) away(d view.Deed) {
 	r.m.cols, r.m.rows = r.term.Size()
 }
 
-// mouse is a click or the wheel.
+// mouse handles a click or the wheel.
 func (r *run) mouse(e term.Event) {
 	m := r.m
 	switch e.Key {
@@ -609,7 +606,7 @@ func (r *run) mouse(e term.Event) {
 			if m.over.kind != noOverlay {
 				return
 			}
-			if m.cursor == g.id && e.At.Sub(m.lastKey) < settle/4 { // twice
+			if m.cursor == g.id && e.At.Sub(m.lastKey) < settle/4 { // a double click
 				r.open()
 				return
 			}

@@ -6,13 +6,13 @@ import (
 	"github.com/teamctl/teamctl/internal/view"
 )
 
-// command is what a key does that is no action on a thing of the team.
+// command is a key's effect other than an action on the team.
 type command struct {
 	id, title string
 	keys      []string
 }
 
-// commands are the keys of the screen. Their names and their keys are what ui.yaml changes.
+// commands lists the keys of the screen.
 func commands() []command {
 	return []command{
 		{"next-need", "go to the next need", []string{"."}},
@@ -47,7 +47,7 @@ func commands() []command {
 	}
 }
 
-// commandOf is the command of a key, "" where it has none.
+// commandOf returns the command of a key, "" for none.
 func commandOf(key string) string {
 	for _, c := range commands() {
 		for _, k := range c.keys {
@@ -59,8 +59,8 @@ func commandOf(key string) string {
 	return ""
 }
 
-// choices are the actions on the selected row and, for the palette and the help, the
-// commands of the screen.
+// choices returns the actions on the selected row and, for the palette and the help, the commands
+// of the screen.
 func (m *model) choices(all bool) []choice {
 	var out []choice
 	t := m.target()
@@ -76,8 +76,7 @@ func (m *model) choices(all bool) []choice {
 	return out
 }
 
-// actionOf is the action of a key on the selected row. One that cannot be taken back has
-// none.
+// actionOf returns the action of a key on the selected row. Irreversible actions have no key.
 func (m *model) actionOf(key string) (view.Action, bool) {
 	for _, a := range m.actions() {
 		if a.Key == key {

@@ -10,10 +10,10 @@ import (
 	"github.com/teamctl/teamctl/internal/view"
 )
 
-// place is what fills the screen.
+// place is the content of the screen.
 type place string
 
-// Places, in the order of their digits; the last two have none.
+// Places, in the order of their digit keys; the last two have none.
 const (
 	inTeam    place = "team"
 	inTasks   place = "tasks"
@@ -27,7 +27,7 @@ const (
 
 var digits = []place{inTeam, inTasks, inNeeds, inMail, inChanges, inUsage}
 
-// Views are the names of the places that can be asked for.
+// Views returns the names of the places that can be requested.
 func Views() []string {
 	out := []string{}
 	for _, p := range digits {
@@ -36,12 +36,11 @@ func Views() []string {
 	return out
 }
 
-// settle is how long after the last key the order of the rows is taken anew: they do not
-// move under a hand.
+// settle is how long after the last key rows are sorted again, so that they do not move during
+// input.
 const settle = 2 * time.Second
 
-// model is everything that is on the screen, and nothing else: what it shows is drawn from
-// it alone.
+// model has everything that the screen shows; a frame depends on nothing else.
 type model struct {
 	cols, rows int
 	now        time.Time
@@ -52,13 +51,13 @@ type model struct {
 	teams     []view.Glance
 	name      string // of the team
 	snap      view.Snapshot
-	have      bool   // a snapshot has come
-	problem   string // why there is none, or no newer one
+	have      bool   // a snapshot has arrived
+	problem   string // why there is no current one
 	problemAt time.Time
 
 	at       place
-	sections []group // as they are shown
-	tab      int     // of home in one column: the group below the needs
+	sections []group // as shown
+	tab      int     // of the team in one column: the group below the needs
 	cursor   string  // id of the selected row
 	top      map[string]int
 	lastKey  time.Time
@@ -79,13 +78,13 @@ type model struct {
 
 	over overlay
 
-	scroll  int    // of the detail that is looked at
-	toast   string // what came of the last thing done
+	scroll  int    // of the visible detail
+	toast   string // result of the last action
 	bad     bool   // it is an error
-	sent    string // id of the message whose receipt is shown
+	sent    string // id of the message whose receipts are shown
 	sentTo  string
 	receipt []view.Receipt
-	drafts  map[string]string // what was typed and not sent, by what it was for
+	drafts  map[string]string // unsent text, by purpose
 }
 
 func newModel() *model {
@@ -105,16 +104,15 @@ type group struct {
 type item struct {
 	id   string
 	on   view.Target
-	gone bool   // it went since the order was taken
+	gone bool   // it has disappeared since the rows were sorted
 	text string // without its mark, for the filter
-	// line draws it into a width; more, which may be nil, what stands below it while it is
-	// selected.
+	// line draws it in a width; more, which may be nil, draws what follows it while it is selected.
 	line func(width int) string
 	more func(width int) []string
 	file int // of the changes, from 1
 }
 
-// row is the selected one.
+// row returns the selected row.
 func (m *model) row() (item, bool) {
 	for _, s := range m.sections {
 		for _, it := range s.items {
@@ -126,7 +124,7 @@ func (m *model) row() (item, bool) {
 	return item{}, false
 }
 
-// flat are all rows in order, and the place of the selected one, -1 for none.
+// flat returns all rows in order, and the position of the selected one, -1 for none.
 func (m *model) flat() (all []item, at int) {
 	at = -1
 	for _, s := range m.visible() {
@@ -140,7 +138,7 @@ func (m *model) flat() (all []item, at int) {
 	return all, at
 }
 
-// visible are the sections whose rows can be gone to.
+// visible returns the sections whose rows can be selected.
 func (m *model) visible() []group {
 	if m.at != inTeam || m.wide() || len(m.sections) < 2 {
 		return m.sections
@@ -155,7 +153,7 @@ func (m *model) visible() []group {
 	return []group{m.sections[0], m.sections[at]}
 }
 
-// groupAt is the group of the selected row, or the first that has rows.
+// groupAt returns the group of the selected row, or the first one with rows.
 func (m *model) groupAt() int {
 	first := -1
 	for i, s := range m.sections {
@@ -174,8 +172,8 @@ func (m *model) small() bool { return m.cols < 60 || m.rows < 12 }
 
 func clamp(n, low, high int) int { return max(low, min(n, high)) }
 
-// refresh builds the rows anew. While a hand is at the keys they stay in their places:
-// what has gone stays, marked, and what is new comes last.
+// refresh rebuilds the rows. During input they keep their places: removed rows stay, marked, and
+// new ones come last.
 func (m *model) refresh() {
 	fresh := m.build()
 	if m.filter != "" {
@@ -211,7 +209,7 @@ func (m *model) reachable() bool {
 	return at >= 0
 }
 
-// held is the new list in the order of the old one.
+// held returns the new list in the order of the old one.
 func held(old, fresh []item) []item {
 	byID := map[string]item{}
 	for _, it := range fresh {
@@ -236,7 +234,7 @@ func held(old, fresh []item) []item {
 	return out
 }
 
-// unsettled is how long until rows that are held in their places may go.
+// unsettled returns the time until removed rows may disappear.
 func (m *model) unsettled() time.Duration {
 	rest := settle - m.now.Sub(m.lastKey)
 	if rest <= 0 || m.lastKey.IsZero() {
@@ -245,7 +243,7 @@ func (m *model) unsettled() time.Duration {
 	return rest
 }
 
-// matches reports whether a row has all words of a filter.
+// matches reports whether a row contains all words of a filter.
 func matches(text, filter string) bool {
 	text = strings.ToLower(text)
 	for _, w := range strings.Fields(strings.ToLower(filter)) {
@@ -256,10 +254,10 @@ func matches(text, filter string) bool {
 	return true
 }
 
-// say shows what came of something in the last line, until the next key.
+// say shows a result in the last line, until the next key.
 func (m *model) say(text string, bad bool) { m.toast, m.bad = text, bad }
 
-// fail says an error with its hint.
+// fail shows an error with its hint.
 func (m *model) fail(what string, err error, hint string) {
 	text := strings.TrimSpace(what + " " + err.Error())
 	if hint != "" {
@@ -268,7 +266,7 @@ func (m *model) fail(what string, err error, hint string) {
 	m.say(text, true)
 }
 
-// move goes n rows on.
+// move moves the selection by n rows.
 func (m *model) move(n int) {
 	all, at := m.flat()
 	if len(all) == 0 {
@@ -283,7 +281,7 @@ func (m *model) choose(id string) {
 	}
 }
 
-// nextNeed selects the need that follows the selected one, or comes before it.
+// nextNeed selects the need after or before the selected one.
 func (m *model) nextNeed(step int) bool {
 	var ids []string
 	for _, s := range m.sections {
@@ -311,7 +309,7 @@ func (m *model) nextNeed(step int) bool {
 	return true
 }
 
-// target is what an action is about now.
+// target returns the current target of actions.
 func (m *model) target() view.Target {
 	if it, ok := m.row(); ok && !it.gone {
 		return it.on
@@ -319,7 +317,7 @@ func (m *model) target() view.Target {
 	return view.Target{Thing: view.OnTeam}
 }
 
-// actions are those that can be done with the selected row, those of the team behind them.
+// actions returns the actions on the selected row, followed by those on the team.
 func (m *model) actions() []view.Action {
 	t := m.target()
 	var list []view.Action
@@ -333,7 +331,7 @@ func (m *model) actions() []view.Action {
 	return list
 }
 
-// receiptLine is how far the message that was sent last has come.
+// receiptLine returns the delivery state of the last sent message.
 func (m *model) receiptLine() string {
 	if m.sent == "" || len(m.receipt) == 0 {
 		return ""
@@ -360,5 +358,5 @@ func (m *model) receiptLine() string {
 	return line
 }
 
-// doing is an async read or deed; its result comes back as a change of the model.
+// doing is a read or deed beside the loop; its result is a change of the model.
 type doing func(ctx context.Context) func(*model)

@@ -12,13 +12,13 @@ import (
 	"github.com/teamctl/teamctl/internal/view"
 )
 
-// overlay is what stands over a place until it is left.
+// overlay is shown above a place until it is closed.
 type overlay struct {
 	kind   overlayKind
 	title  string
 	action view.Action
 	deed   view.Deed
-	draft  string // name of what is typed, among the drafts
+	draft  string // key of the typed text in drafts
 
 	field    field
 	approval int64 // of the request
@@ -34,9 +34,9 @@ const (
 	noOverlay      overlayKind = iota
 	requestOverlay             // a request in full
 	inputOverlay               // a text for an action
-	confirmOverlay             // the name of what is taken away
+	confirmOverlay             // the name of what is to be removed
 	choiceOverlay              // the menu of a row
-	paletteOverlay             // everything that can be done
+	paletteOverlay             // all available actions
 	helpOverlay                // the keys of the place
 	filterOverlay
 	leaveOverlay // there is unsent text
@@ -68,7 +68,7 @@ func (o overlay) keys() []string {
 	return nil
 }
 
-// field is a text that is typed. at is a byte.
+// field is an editable text. at is a byte offset.
 type field struct {
 	text string
 	at   int
@@ -85,7 +85,7 @@ func (f *field) insert(s string) {
 	f.at += len(s)
 }
 
-// key edits the text; false for a key that does not.
+// key edits the text; false for a key without effect.
 func (f *field) key(k string) bool {
 	before, after := f.text[:f.at], f.text[f.at:]
 	switch k {
@@ -133,7 +133,7 @@ func (f *field) key(k string) bool {
 	return true
 }
 
-// line goes to the line above or below, to the same column where it has one.
+// line moves the cursor one line up or down, to the same column if possible.
 func (f *field) line(up bool) {
 	start := strings.LastIndexByte(f.text[:f.at], '\n') + 1
 	column := utf8.RuneCountInString(f.text[start:f.at])
@@ -156,7 +156,7 @@ func (f *field) line(up bool) {
 	}
 }
 
-// draw is the text in a box, and where the cursor is in it.
+// draw returns the text in a box, and the position of the cursor.
 func (f field) draw(width, height int) (lines []string, x, y int) {
 	width, height = max(1, width), max(1, height)
 	for line := range strings.SplitSeq(f.text, "\n") {
@@ -188,7 +188,7 @@ func shown(s string) string { return plain.Visible(strings.ReplaceAll(s, "\t", "
 
 func lineAt(text string, i int) string { return strings.Split(text, "\n")[i] }
 
-// hardWrap breaks a line after so many cells.
+// hardWrap breaks a line after a number of cells.
 func hardWrap(line string, width int) string {
 	var b strings.Builder
 	w := 0
@@ -204,7 +204,7 @@ func hardWrap(line string, width int) string {
 	return b.String()
 }
 
-// drawOverlay draws what stands over the place, into the room below the head.
+// drawOverlay draws the overlay in the room below the header.
 func (m *model) drawOverlay(f *frame, room int) {
 	o := &m.over
 	width := m.cols - 2
@@ -272,7 +272,7 @@ func (m *model) drawOverlay(f *frame, room int) {
 			f.add("   " + view.Cut(view.Clean(name)+": "+view.Clean(m.drafts[name]), width-2))
 		}
 	case filterOverlay:
-		m.over.kind = noOverlay // the list stays in sight
+		m.over.kind = noOverlay // the list stays visible
 		g := m.draw()
 		m.over.kind = filterOverlay
 		f.lines = append(f.lines[:0], g.lines[:min(len(g.lines), room+1)]...)
@@ -281,7 +281,7 @@ func (m *model) drawOverlay(f *frame, room int) {
 	}
 }
 
-// matching are the choices that have the words that were typed.
+// matching returns the choices that contain the typed words.
 func (m *model) matching() []choice {
 	var out []choice
 	for _, c := range m.over.choices {
@@ -292,7 +292,7 @@ func (m *model) matching() []choice {
 	return out
 }
 
-// asciiOnly puts signs of ASCII in the place of others, cell for cell.
+// asciiOnly replaces other characters by ASCII ones, cell for cell.
 func asciiOnly(line string) string {
 	var b strings.Builder
 	for _, r := range line {

@@ -12,17 +12,17 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Options of a Progress. Without Terminal it writes one plain line per change.
+// Options configure a Progress. Without Terminal it writes one plain line per change.
 type Options struct {
 	Terminal bool
 	Color    bool
-	Size     func() (cols, rows int) // asked before every drawing; nil: 80 x 24
+	Size     func() (cols, rows int) // called before every drawing; nil: 80 x 24
 	Now      func() time.Time        // nil: time.Now
 }
 
-// Progress shows a task board while it is worked through. On a terminal finished
-// tasks scroll by above a live part (a bar, and a line for each task in work),
-// which is drawn again in place; Close leaves the last state standing.
+// Progress shows a task board while tasks are worked on. On a terminal finished tasks scroll by
+// above a live part (a bar, and a line for each task in progress), which is redrawn in place;
+// Close leaves the last state on the screen.
 type Progress struct {
 	out   io.Writer
 	opt   Options
@@ -32,7 +32,7 @@ type Progress struct {
 	stop    chan struct{}
 	ended   sync.WaitGroup
 
-	// Owned by run.
+	// Fields used only by run.
 	seen  map[string]mark
 	done  int // of seen
 	last  view.Snapshot
@@ -62,8 +62,8 @@ func NewProgress(out io.Writer, opt Options) *Progress {
 	return p
 }
 
-// Update shows a new snapshot; it returns once the snapshot is taken. After the first,
-// one of a part of the board has what is in work and what has changed. It may not be
+// Update shows a new snapshot; it returns once the snapshot is taken over. After the first one, a
+// snapshot of a part of the board has the tasks in progress and the changed ones. It must not be
 // called after Close.
 func (p *Progress) Update(s view.Snapshot) {
 	select {
@@ -72,7 +72,7 @@ func (p *Progress) Update(s view.Snapshot) {
 	}
 }
 
-// Close draws the last state for good and waits until everything is written.
+// Close draws the last state permanently and waits until everything is written.
 func (p *Progress) Close() {
 	close(p.stop)
 	p.ended.Wait()
@@ -113,7 +113,7 @@ func (p *Progress) run() {
 	}
 }
 
-// changes are the lines for what is new in s, in the order in which it happened.
+// changes returns the lines for what is new in s, in order.
 func (p *Progress) changes(s view.Snapshot) []string {
 	news := slices.Clone(s.Tasks)
 	slices.SortStableFunc(news, func(a, b view.Task) int { return when(a).Compare(when(b)) })
@@ -145,8 +145,7 @@ func when(t view.Task) time.Time {
 	return t.Began
 }
 
-// change is the line for one task that is not what it was, "" for what is not
-// worth one.
+// change returns the line for a task that has changed, "" for a minor change.
 func (p *Progress) change(t view.Task, before mark, done, total int) string {
 	of := fmt.Sprintf("%d/%d", done, total)
 	who := view.Clean(t.Owner)
@@ -189,14 +188,13 @@ func (p *Progress) draw(changes []string) {
 		b.WriteString(view.Cut(c, cols-1) + "\n")
 	}
 	live := p.live(cols, rows)
-	// tmux tells a program its new size only a while after the pane has it: a line
-	// must not become two of the screen.
+	// tmux tells a program its new size some time after the pane has it: a line must not wrap.
 	b.WriteString(noWrap + strings.Join(live, "\n") + "\n" + wrap)
 	p.lines = len(live)
 	p.write(b.String())
 }
 
-// erase takes the live part off the screen.
+// erase removes the live part from the screen.
 func (p *Progress) erase() string {
 	if p.lines == 0 {
 		return ""
@@ -241,7 +239,7 @@ func (p *Progress) bar() string {
 	return strings.TrimRight(line, " ") + "  " + p.style.Dim(view.Elapsed(p.opt.Now().Sub(p.first)))
 }
 
-// countWords are the numbers that are not 0, the most important first.
+// countWords returns the counts that are not 0, most important first.
 func countWords(c view.Counts, s Style) []string {
 	var w []string
 	add := func(n int, word string, paint func(string) string) {
@@ -262,6 +260,6 @@ func countWords(c view.Counts, s Style) []string {
 }
 
 func (p *Progress) write(s string) {
-	// A view that cannot be written to must not end what it shows.
+	// A failed write must not end the command.
 	_, _ = io.WriteString(p.out, s)
 }

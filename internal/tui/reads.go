@@ -7,7 +7,7 @@ import (
 	"github.com/teamctl/teamctl/internal/view"
 )
 
-// want reads what the screen shows of the selected row, where it is not known yet.
+// want reads data of the selected row that is not known yet.
 func (r *run) want() {
 	m := r.m
 	if r.team == nil || !m.have {
@@ -116,7 +116,7 @@ func (r *run) readReceipt() {
 	})
 }
 
-// readPlace reads what the place shows beside the snapshot.
+// readPlace reads data of the place beyond the snapshot.
 func (r *run) readPlace() {
 	t, m := r.team, r.m
 	if t == nil {
@@ -174,8 +174,8 @@ func (r *run) readPlace() {
 	}
 }
 
-// looksAfter is how long a member stays selected before its screen is asked for: who moves
-// through a list asks for none.
+// looksAfter is how long a member must stay selected before its screen is requested, so that
+// moving through a list requests none.
 const looksAfter = 120 * time.Millisecond
 
 func (r *run) watchScreen(name string) {

@@ -12,7 +12,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// build makes the rows of the place from what is known.
+// build returns the rows of the place.
 func (m *model) build() []group {
 	switch m.at {
 	case inTeam:
@@ -34,7 +34,7 @@ func (m *model) build() []group {
 	return nil
 }
 
-// age is how long ago something was, "" where nobody knows.
+// age formats the time since t, "" if t is unknown.
 func (m *model) age(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -42,8 +42,8 @@ func (m *model) age(t time.Time) string {
 	return view.Age(m.now.Sub(t))
 }
 
-// columns puts texts beside each other: each is padded to its width, and the one of width
-// 0 gets what is left.
+// columns places texts beside each other: each is padded to its width, and the one of width 0 gets
+// the rest.
 func columns(width int, gap string, texts []string, widths []int) string {
 	left := width - len(gap)*(len(texts)-1)
 	for _, w := range widths {
@@ -63,7 +63,7 @@ func columns(width int, gap string, texts []string, widths []int) string {
 	return b.String()
 }
 
-// widest is the width of the longest text, at most most.
+// widest returns the width of the longest text, at most most.
 func widest(most int, texts ...string) int {
 	w := 0
 	for _, t := range texts {
@@ -94,8 +94,8 @@ func needID(n view.Need) string {
 	return "need:" + string(n.Kind) + ":" + n.Member + ":" + n.Task + ":" + strconv.FormatInt(n.Approval, 10)
 }
 
-// needRows are what waits for a person. The word for each is what a person reads first:
-// "failed" for a task, too.
+// needRows returns what waits for a person. The word for each is what a person reads first, for
+// example "failed" for a task.
 func (m *model) needRows() group {
 	s := group{id: "needs", title: fmt.Sprintf("! %d NEED YOU", len(m.snap.Needs))}
 	if len(m.snap.Needs) == 0 {
@@ -165,7 +165,7 @@ func needWho(n view.Need) string {
 	return "team"
 }
 
-// sign is a member's state in one character and one word.
+// sign returns a member's state as one character and one word.
 func (m *model) sign(x view.Member) (sign, word string) {
 	if !m.snap.Down.IsZero() && !x.State.Terminal() {
 		return m.style.Yellow("?"), x.Doing()
@@ -192,7 +192,7 @@ func (m *model) sign(x view.Member) (sign, word string) {
 	return m.style.Dim("○"), string(x.State)
 }
 
-// memberRank orders members by how much a person wants to see them.
+// memberRank orders members by their importance for a person.
 func (m *model) memberRank(x view.Member) int {
 	switch {
 	case x.State == team.Failed || !x.StalledSince.IsZero():
@@ -209,8 +209,7 @@ func (m *model) memberRank(x view.Member) int {
 	return 5
 }
 
-// fold is how many members a screen shows one by one before those that do nothing share
-// a row.
+// fold is the number of members shown individually before idle ones share a row.
 const fold = 12
 
 func (m *model) memberRows() group {
@@ -271,7 +270,7 @@ func (m *model) memberRows() group {
 	return s
 }
 
-// busy is what a member is busy with, since when, and what it has cost.
+// busy returns what a member is busy with, since when, and its cost.
 func (m *model) busy(x view.Member) (what, since, cost string) {
 	if x.CostKnown {
 		cost = fmt.Sprintf("$%.2f", x.Cost)
@@ -347,7 +346,7 @@ func (m *model) taskItem(t view.Task, id, owner int) item {
 	}
 }
 
-// taskOrder are tasks with those first that a person wants to see.
+// taskOrder sorts tasks by their importance for a person.
 func taskOrder(list []view.Task) []view.Task {
 	sorted := slices.Clone(list)
 	slices.SortStableFunc(sorted, func(a, b view.Task) int {
@@ -380,7 +379,7 @@ func (m *model) taskRows() group {
 	return s
 }
 
-// boardRows are the tasks by their state, or as one list.
+// boardRows returns the tasks by state, or as one list.
 func (m *model) boardRows() []group {
 	if m.tasksAs == "list" || m.tasksAs == "graph" {
 		return []group{m.taskRows()}
@@ -413,7 +412,7 @@ func (m *model) boardRows() []group {
 	return slices.DeleteFunc(sections, func(s group) bool { return len(s.items) == 0 })
 }
 
-// protocol are kinds of messages that programs exchange: they are told in a word.
+// spoken returns the text of a message; protocol messages become a word.
 func spoken(x view.Message) string {
 	text := view.Clean(x.Text)
 	if strings.HasPrefix(text, "{") {

@@ -9,11 +9,11 @@ import (
 	"github.com/teamctl/teamctl/internal/plain"
 )
 
-// Style colours text, or does nothing when it is off.
+// Style colours text; when it is off it changes nothing.
 type Style struct {
 	On bool
 
-	key string // what its sequences begin with, see NewStyle
+	key string // prefix of its sequences, see NewStyle
 }
 
 func (s Style) sgr(code, text string) string {
@@ -23,16 +23,16 @@ func (s Style) sgr(code, text string) string {
 	return "\x1b[" + s.key + code + "m" + text + "\x1b[" + s.key + "0m"
 }
 
-// NewStyle is a style whose sequences Show can tell from those in a text from elsewhere:
-// they begin with a random parameter, which Show takes out again.
+// NewStyle returns a style whose sequences Show can distinguish from those in foreign text: they
+// begin with a random parameter, which Show removes.
 func NewStyle(on bool) Style {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return Style{On: on, key: strconv.FormatUint(binary.BigEndian.Uint64(b[:]), 10) + ";"}
 }
 
-// Show makes every character of a text visible, as Escape does, but for line breaks and
-// the sequences of this style.
+// Show makes every character of a text visible, as Escape does, except line breaks and the
+// sequences of this style.
 func (s Style) Show(text string) string {
 	if s.key == "" || !s.On || !strings.Contains(text, "\x1b["+s.key) {
 		return escapeLines(text)
@@ -42,7 +42,7 @@ func (s Style) Show(text string) string {
 		if i > 0 {
 			code, rest, ok := strings.Cut(part, "m")
 			if !ok || strings.Trim(code, "0123456789;") != "" {
-				continue // cut by the width of the terminal
+				continue // cut at the width of the terminal
 			}
 			b.WriteString("\x1b[" + code + "m")
 			part = rest
@@ -60,22 +60,22 @@ func escapeLines(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Bold, Dim, Red, Green, Yellow and Cyan are what their names say.
+// Bold makes text bold.
 func (s Style) Bold(t string) string { return s.sgr("1", t) }
 
-// Dim is for what matters less.
+// Dim is for less important text.
 func (s Style) Dim(t string) string { return s.sgr("2", t) }
 
 // Red is for failures.
 func (s Style) Red(t string) string { return s.sgr("31", t) }
 
-// Green is for what is done.
+// Green is for finished work.
 func (s Style) Green(t string) string { return s.sgr("32", t) }
 
-// Yellow is for what needs a look.
+// Yellow is for what needs attention.
 func (s Style) Yellow(t string) string { return s.sgr("33", t) }
 
-// Cyan is for what is in work.
+// Cyan is for work in progress.
 func (s Style) Cyan(t string) string { return s.sgr("36", t) }
 
 var memberColors = map[string]string{

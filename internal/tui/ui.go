@@ -18,24 +18,24 @@ import (
 // UI is the full screen.
 type UI struct {
 	Home view.Home
-	Team string // that it opens with, "" for the list of teams
+	Team string // initial team, "" for the list of teams
 	View string // one of Views, "" for the team
-	// Select is what is selected first: the name of a member, "task:5", "approval:3".
+	// Select is the initial selection: the name of a member, "task:5", "approval:3".
 	Select   string
 	ReadOnly bool
 	Color    bool
 	ASCII    bool
 	Mouse    bool
 	Terminal string // path of the terminal
-	// Leave, where it is set, takes the person away from the screen, which goes on. If it
-	// fails, or without it, the screen ends.
+	// Leave, if set, takes the person away from the screen, which keeps running. If it fails, or is
+	// not set, the screen ends.
 	Leave func(context.Context) error
-	// Report is where a panic is written down, the name of a file.
+	// Report is the file in which a panic is recorded.
 	Report string
 }
 
-// Run shows the screen until the person leaves it, the terminal is gone or ctx ends; these
-// are no errors. The terminal is left as it was found.
+// Run shows the screen until the person leaves it, the terminal is gone or ctx ends, which are no
+// errors. It restores the terminal.
 func (u *UI) Run(ctx context.Context) (err error) {
 	m := newModel()
 	m.style, m.ascii, m.readOnly, m.name = Style{On: u.Color}, u.ASCII, u.ReadOnly, u.Team
@@ -85,8 +85,7 @@ func (u *UI) Run(ctx context.Context) (err error) {
 	return r.loop(painted)
 }
 
-// report writes a panic down, since the terminal it would be printed to is full of the
-// screen.
+// report records a panic in a file, since the terminal is covered by the screen.
 func (u *UI) report(crash any) error {
 	text := fmt.Sprintf("%v\n\n%s", crash, debug.Stack())
 	if p, ok := crash.(panicked); ok {
@@ -103,13 +102,13 @@ type panicked struct {
 	stack []byte
 }
 
-// paint says that the terminal has taken a frame.
+// paint reports that the terminal has painted a frame.
 type paint struct {
 	frame int
 	at    time.Time
 }
 
-// run is a screen that is shown.
+// run is a running screen.
 type run struct {
 	ui   *UI
 	m    *model
@@ -127,19 +126,19 @@ type run struct {
 	stopTeams context.CancelFunc
 
 	changes chan func(*model)
-	running map[string]bool  // reads under way
-	again   map[string]doing // that were asked for meanwhile
+	running map[string]bool  // running reads
+	again   map[string]doing // reads requested meanwhile
 	crash   chan any
 
 	frame    frame
 	frameID  int
 	guard    guard
 	focused  bool
-	selected bool // what Select names was selected
+	selected bool // the selection named by Select was made
 	title    string
 }
 
-// loop waits for whatever comes first, and draws what came of it.
+// loop waits for the next input, and draws the result.
 func (r *run) loop(painted <-chan paint) error {
 	timer := time.NewTimer(time.Hour)
 	timer.Stop()
@@ -164,7 +163,7 @@ func (r *run) loop(painted <-chan paint) error {
 		case p := <-painted:
 			r.guard.painted(p)
 			timer.Stop()
-			stale = false // nothing has changed: drawing again would end in painting for ever
+			stale = false // unchanged: drawing again would paint for ever
 			continue
 		case e, ok := <-r.term.Events:
 			if !ok || e.Kind == term.Gone || r.event(e) {
@@ -175,7 +174,7 @@ func (r *run) loop(painted <-chan paint) error {
 		case <-due:
 		}
 		timer.Stop()
-		for more := true; more; { // what came together is drawn once
+		for more := true; more; { // simultaneous inputs are drawn once
 			select {
 			case change := <-r.changes:
 				change(r.m)
@@ -186,7 +185,7 @@ func (r *run) loop(painted <-chan paint) error {
 	}
 }
 
-// draw brings the model up to date and shows it.
+// draw updates the model and shows it.
 func (r *run) draw() {
 	m := r.m
 	m.now = time.Now()
@@ -209,8 +208,8 @@ func (r *run) draw() {
 	}
 }
 
-// due is when the screen looks different though nothing has happened, 0 for never: ages
-// grow, and rows that were held in their places may go.
+// due returns the time until the screen changes without an event, 0 for never: ages grow, and
+// removed rows may disappear.
 func (r *run) due() time.Duration {
 	d := r.guard.wait(r.m.now)
 	soonest := func(x time.Duration) {
@@ -247,7 +246,7 @@ func (r *run) due() time.Duration {
 	return d
 }
 
-// selectFirst selects what the person asked for, once it is there.
+// selectFirst makes the initial selection, once its row exists.
 func (r *run) selectFirst() {
 	if r.selected || !r.m.have || r.ui.Select == "" {
 		return
@@ -272,7 +271,7 @@ func (r *run) selectFirst() {
 	r.m.say(want+" is not here", true)
 }
 
-// async runs f beside the screen; what it returns changes the model.
+// async runs f beside the screen; the function that it returns changes the model.
 func (r *run) async(ctx context.Context, f doing) {
 	r.all.Go(func() {
 		defer r.caught()
@@ -296,7 +295,7 @@ func (r *run) caught() {
 	}
 }
 
-// read runs f unless the same is being read already: then it is read again afterwards.
+// read runs f unless the same read is running: then it is repeated afterwards.
 func (r *run) read(name string, f doing) {
 	if r.running[name] {
 		r.again[name] = f
@@ -319,7 +318,7 @@ func (r *run) read(name string, f doing) {
 	})
 }
 
-// enterTeam leaves the team that is shown and opens another.
+// enterTeam leaves the current team and opens another.
 func (r *run) enterTeam(name string) {
 	r.leaveTeam()
 	m := r.m
@@ -339,8 +338,8 @@ func (r *run) enterTeam(name string) {
 	})
 }
 
-// follow reads the team until ctx ends. One that cannot be read is tried again, later each
-// time, and what was known of it stays on the screen with its age.
+// follow reads the team until ctx ends. A failed read is retried at growing intervals, and the
+// last known data stays on the screen with its age.
 func (r *run) follow(ctx context.Context, name string) {
 	tell := func(change func(*model)) {
 		select {
@@ -380,8 +379,7 @@ func (r *run) follow(ctx context.Context, name string) {
 	}
 }
 
-// tasksShown is how many of the tasks that nobody works on are read: more than a screen
-// has lines.
+// tasksShown is how many tasks that are not in progress are read: more than a screen has lines.
 const tasksShown = 320
 
 func (r *run) interest() view.Interest { return view.Interest{Tasks: tasksShown} }

@@ -10,31 +10,31 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Action is one thing that a person can do on a screen. Palette, key help, footers,
-// buttons of the page and docs/ui.md come from the one list of them.
+// Action is something that a person can do on a screen. The palette, key help, footers, buttons of
+// the page and docs/ui.md are made from one list of actions.
 type Action struct {
 	ID    string
 	Title string // an imperative, "approve"
-	Key   string // "" where it is in the menu and the palette only
+	Key   string // "" if it is only in the menu and the palette
 	On    []Thing
-	// Operation of tool/op that it calls; "" changes nothing of the team.
+	// Operation is the operation of tool/op that it calls; "" changes nothing in the team.
 	Operation string
-	// Command is the same at a shell, with {member}, {task}, {approval}, {message}, {merge}
-	// and {text} to be filled in.
+	// Command is the equivalent shell command, with the placeholders {member}, {task}, {approval},
+	// {message}, {merge} and {text}.
 	Command string
-	Asks    string // what it asks a person for, "" for nothing
-	Long    bool   // what it asks for may have several lines
-	Confirm bool   // it cannot be taken back: the person types the name of the thing
-	// Terminal: it needs the screen's own terminal while it runs.
+	Asks    string // input that it asks for, "" for none
+	Long    bool   // the input may have several lines
+	Confirm bool   // irreversible: the person types the name of the target
+	// Terminal: it uses the screen's own terminal while it runs.
 	Terminal bool
 	Page     bool // the page offers it
 	When     func(Target) bool
 }
 
-// Thing is a kind of what an Action is about.
+// Thing is a kind of target.
 type Thing string
 
-// Things.
+// Kinds of targets.
 const (
 	OnTeam     Thing = "team"
 	OnApproval Thing = "approval"
@@ -44,8 +44,8 @@ const (
 	OnMerge    Thing = "merge"
 )
 
-// Target is one thing of a team. Of Need, Member, Task, Message and Merge those are set
-// that it has something to do with.
+// Target is the target of an action. Those of Need, Member, Task, Message and Merge are set that
+// concern it.
 type Target struct {
 	Thing   Thing
 	Need    *Need
@@ -55,7 +55,7 @@ type Target struct {
 	Merge   *Merge
 }
 
-// Actions is everything that can be done, in the order in which it is offered.
+// Actions returns all actions, in the order in which they are offered.
 func Actions() []Action {
 	approval, member, task := []Thing{OnApproval}, []Thing{OnMember}, []Thing{OnTask}
 	return []Action{
@@ -98,7 +98,7 @@ func Actions() []Action {
 	}
 }
 
-// ActionsOn returns what can be done with a target, in order.
+// ActionsOn returns the actions on a target, in order.
 func ActionsOn(t Target) []Action {
 	return slices.DeleteFunc(Actions(), func(a Action) bool {
 		return !slices.Contains(a.On, t.Thing) || a.When != nil && !a.When(t)
@@ -115,8 +115,8 @@ func ActionByID(id string) (Action, bool) {
 	return Action{}, false
 }
 
-// Line is the command of an action with what a deed fills in, as a shell reads it. What
-// the person has yet to type stays as it is in Command.
+// Line returns the command of an action with the values of a deed, in shell syntax. Placeholders
+// for input that is still to be typed stay.
 func (a Action) Line(d Deed) string {
 	words := []string{}
 	for _, w := range strings.Fields(a.Command) {
@@ -141,7 +141,7 @@ func number(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// quoted is a word for a POSIX shell.
+// quoted quotes a word for a POSIX shell.
 func quoted(s string) string {
 	s = plain.Visible(s)
 	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=@%+,") == "" {
@@ -150,7 +150,7 @@ func quoted(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// Deed is an action on the target, without what the person types for it.
+// Deed returns an action on the target, without typed input.
 func (t Target) Deed(a Action) Deed {
 	d := Deed{Action: a.ID, Member: t.memberName()}
 	if t.Need != nil {
@@ -184,7 +184,7 @@ func (t Target) memberName() string {
 	return ""
 }
 
-// answerable: a question is no yes or no.
+// answerable reports whether a yes or no answers the need: a question needs more.
 func (t Target) answerable() bool { return t.Need != nil && !t.Need.Question }
 
 func (t Target) permission() bool {

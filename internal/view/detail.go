@@ -9,13 +9,13 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Request is an approval in full. Its texts come from agents.
+// Request is an approval request in full. Its texts come from agents.
 type Request struct {
 	ID       int64     `json:"id"`
 	Kind     NeedKind  `json:"kind"`
 	State    string    `json:"state"` // pending, approved, rejected, expired
 	Member   string    `json:"member"`
-	Agent    string    `json:"agent,omitempty"` // kind of the member
+	Agent    string    `json:"agent,omitempty"` // kind of the member's agent
 	Mode     string    `json:"mode,omitempty"`  // its permission mode
 	Branch   string    `json:"branch,omitempty"`
 	Task     string    `json:"task,omitempty"`
@@ -24,53 +24,53 @@ type Request struct {
 	Deadline time.Time `json:"deadline,omitzero"`
 
 	Tool        string          `json:"tool,omitempty"`
-	Description string          `json:"description,omitempty"` // of the tool's use, as the agent puts it
-	Command     string          `json:"command,omitempty"`     // what a shell would run
-	Input       json.RawMessage `json:"input,omitempty"`       // of the tool, all of it
+	Description string          `json:"description,omitempty"` // of the tool call, in the agent's words
+	Command     string          `json:"command,omitempty"`     // shell command
+	Input       json.RawMessage `json:"input,omitempty"`       // of the tool, unabridged
 	Plan        string          `json:"plan,omitempty"`        // Markdown
 	Questions   []Question      `json:"questions,omitempty"`
-	Fields      []Field         `json:"fields,omitempty"` // what else it says
-	Rule        string          `json:"rule,omitempty"`   // that would allow it from now on, as team.yaml has it
+	Fields      []Field         `json:"fields,omitempty"` // further fields of the request
+	Rule        string          `json:"rule,omitempty"`   // rule that would allow it in the future, in the syntax of the team file
 
 	Feedback   string `json:"feedback,omitempty"`
 	AnsweredBy string `json:"answeredBy,omitempty"`
 }
 
-// Question is what an agent asks, with the answers that it offers.
+// Question is a question of an agent, with the offered answers.
 type Question struct {
 	Text    string   `json:"text"`
 	Options []string `json:"options,omitempty"`
 }
 
-// Field is a text with a name.
+// Field is a named text.
 type Field struct {
 	Name string `json:"name"`
 	Text string `json:"text"`
 }
 
-// Seen is a hash of everything that a person decides by. An answer names it, and is
-// refused where the request is another one by then.
+// Seen returns a hash of everything that matters for the decision. An answer names it, and is
+// refused if the request has changed since.
 func (r Request) Seen() string {
-	r.Agent, r.Mode, r.Branch, r.Rule = "", "", "", "" // of the member, which may go on
+	r.Agent, r.Mode, r.Branch, r.Rule = "", "", "", "" // they may change with the member
 	b, err := json.Marshal(r)
-	if err != nil { // an input that is no JSON
+	if err != nil { // the input is not valid JSON
 		b = []byte(r.Subject + "\x00" + string(r.Input))
 	}
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])
 }
 
-// MemberDetail is a member beside what its row says.
+// MemberDetail has details of a member beyond its row.
 type MemberDetail struct {
 	Member
 	Agent    string   `json:"agent"`
 	Backend  string   `json:"backend,omitempty"`
 	Branch   string   `json:"branch,omitempty"`
 	Worktree string   `json:"worktree,omitempty"`
-	Ahead    int      `json:"ahead"`             // commits of its branch that its base does not have
-	Dirty    int      `json:"dirty"`             // files with changes that are not committed
-	Unknown  string   `json:"unknown,omitempty"` // why git could not be asked
-	Mail     int      `json:"mail"`              // messages that it has not got yet
+	Ahead    int      `json:"ahead"`             // commits of its branch that its base lacks
+	Dirty    int      `json:"dirty"`             // files with uncommitted changes
+	Unknown  string   `json:"unknown,omitempty"` // why git failed
+	Mail     int      `json:"mail"`              // undelivered messages
 	Output   []string `json:"output,omitempty"`  // its last lines
 }
 
@@ -86,8 +86,8 @@ type TaskDetail struct {
 	Events      []Event   `json:"events"`           // its history
 }
 
-// Message is a message with how far it has come. Those of a conversation stand together,
-// the first at Depth 0.
+// Message is a message with its delivery state. Messages of a thread are consecutive, the first
+// one at Depth 0.
 type Message struct {
 	ID       string    `json:"id"`
 	Root     string    `json:"root"`
@@ -100,7 +100,7 @@ type Message struct {
 	Receipts []Receipt `json:"receipts"`
 }
 
-// Receipt is how far a message has come to one recipient.
+// Receipt is the delivery state of a message for one recipient.
 type Receipt struct {
 	To     string             `json:"to"`
 	State  team.DeliveryState `json:"state"`
@@ -108,7 +108,7 @@ type Receipt struct {
 	Reason string             `json:"reason,omitempty"`
 }
 
-// Usage is what was used. A Spent that is not Known is not zero: nobody has told.
+// Usage is the usage of a team. A Spent that is not Known is not zero but unknown.
 type Usage struct {
 	Members []Spent `json:"members"`
 	Agents  []Spent `json:"agents"` // by kind
@@ -116,7 +116,7 @@ type Usage struct {
 	Limits  []Limit `json:"limits"`
 }
 
-// Spent is what somebody has used of tokens and dollars.
+// Spent is the usage of a member, kind or team in tokens and dollars.
 type Spent struct {
 	Name      string  `json:"name,omitempty"`
 	Agent     string  `json:"agent,omitempty"`
@@ -129,24 +129,24 @@ type Spent struct {
 	Held      string  `json:"held,omitempty"`   // why it gets no prompts now
 }
 
-// Limit is a provider that takes no more for now.
+// Limit is a provider at a usage limit.
 type Limit struct {
 	Agent string    `json:"agent"`
-	Until time.Time `json:"until,omitzero"` // zero: not known
+	Until time.Time `json:"until,omitzero"` // zero: unknown
 }
 
-// Changes are the files that a member has changed.
+// Changes has the files that a member has changed.
 type Changes struct {
 	Member    string   `json:"member"`
-	Base      string   `json:"base"`                // what they are compared with
+	Base      string   `json:"base"`                // commit of the comparison
 	Patch     string   `json:"patch"`               // unified diff
-	Untracked []string `json:"untracked,omitempty"` // files that git does not know
-	// Also names the other members that have changed a file.
+	Untracked []string `json:"untracked,omitempty"` // files unknown to git
+	// Also has other members that have changed a file.
 	Also map[string][]string `json:"also,omitempty"`
-	Why  string              `json:"why,omitempty"` // there is nothing to compare
+	Why  string              `json:"why,omitempty"` // why nothing could be compared
 }
 
-// Merge is a merge that was asked for.
+// Merge is a requested merge.
 type Merge struct {
 	ID     int64     `json:"id"`
 	Member string    `json:"member"`

@@ -5,18 +5,18 @@ import (
 	"strings"
 )
 
-// FileDiff is what has changed in one file.
+// FileDiff has the changes of one file.
 type FileDiff struct {
 	Path    string     `json:"path"`
-	From    string     `json:"from,omitempty"` // its path before, where that was another
+	From    string     `json:"from,omitempty"` // previous path, if it differs
 	State   string     `json:"state"`          // changed, new, deleted, renamed, mode, binary
 	Added   int        `json:"added"`
 	Removed int        `json:"removed"`
 	Lines   []DiffLine `json:"lines"`
 }
 
-// DiffLine is a line of a diff. Old and New are its numbers in the two files, 0 where it is
-// not in one.
+// DiffLine is a line of a diff. Old and New are its line numbers in the two files, 0 if a file
+// lacks it.
 type DiffLine struct {
 	Kind DiffKind `json:"kind"`
 	Old  int      `json:"old,omitempty"`
@@ -24,7 +24,7 @@ type DiffLine struct {
 	Text string   `json:"text"` // without the sign
 }
 
-// DiffKind says what a line of a diff is.
+// DiffKind is the kind of a line of a diff.
 type DiffKind byte
 
 // Kinds of lines.
@@ -33,11 +33,11 @@ const (
 	Added   DiffKind = '+'
 	Removed DiffKind = '-'
 	Hunk    DiffKind = '@'  // the heading of a hunk
-	NoEnd   DiffKind = '\\' // the file has no line break at its end
+	NoEnd   DiffKind = '\\' // the file lacks a line break at its end
 )
 
-// ParseDiff reads a patch as git writes it. What it does not know it leaves out, and it
-// never fails: file names and lines are an agent's.
+// ParseDiff parses a patch written by git. It skips unknown parts and never fails, since file
+// names and lines come from agents.
 func ParseDiff(patch string) []FileDiff {
 	var files []FileDiff
 	var f *FileDiff
@@ -68,7 +68,7 @@ func ParseDiff(patch string) []FileDiff {
 				f.Lines = append(f.Lines, DiffLine{Kind: NoEnd, Text: strings.TrimSpace(text)})
 				continue
 			}
-			leftOld, leftNew = 0, 0 // the hunk is shorter than it says
+			leftOld, leftNew = 0, 0 // the hunk is shorter than its heading says
 		}
 		switch {
 		case strings.HasPrefix(line, "diff --git "):
@@ -106,7 +106,7 @@ func ParseDiff(patch string) []FileDiff {
 	return files
 }
 
-// gitPath is the path in the head of a file's diff, where both sides have the same.
+// gitPath returns the path in the heading of a file's diff, if both sides have the same.
 func gitPath(line string) string {
 	rest := line[len("diff --git "):]
 	if strings.HasPrefix(rest, `"`) {
@@ -124,7 +124,7 @@ func gitPath(line string) string {
 	return rest
 }
 
-// side is the path of one side of a diff; that of no file is the other.
+// side returns the path of one side of a diff; for /dev/null it returns other.
 func side(s, other string) string {
 	s = unquote(strings.TrimSuffix(s, "\t"))
 	if s == "/dev/null" {
@@ -136,7 +136,7 @@ func side(s, other string) string {
 	return s
 }
 
-// unquote reads a path as git quotes it.
+// unquote unquotes a path quoted by git.
 func unquote(s string) string {
 	if len(s) < 2 || s[0] != '"' || s[len(s)-1] != '"' {
 		return s
@@ -147,7 +147,7 @@ func unquote(s string) string {
 	return s[1 : len(s)-1]
 }
 
-// hunk reads "@@ -1,2 +3,4 @@".
+// hunk parses "@@ -1,2 +3,4 @@".
 func hunk(line string) (old, oldN, new, newN int, ok bool) {
 	f := strings.Fields(line)
 	if len(f) < 4 || f[3] != "@@" || !strings.HasPrefix(f[1], "-") || !strings.HasPrefix(f[2], "+") {

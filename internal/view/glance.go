@@ -6,23 +6,23 @@ import (
 	"time"
 )
 
-// Glance is a team in one line.
+// Glance is a one-line summary of a team.
 type Glance struct {
 	Team   string `json:"team"`
-	Needs  int    `json:"needs"` // what waits for a person
+	Needs  int    `json:"needs"` // number of needs
 	Active int    `json:"active"`
 	Ready  int    `json:"ready"`
 	Failed int    `json:"failed"`
 	Stuck  int    `json:"stuck"`
 	Done   int    `json:"done"`
 	Total  int    `json:"total"`
-	// Down is since when no supervisor is up although members are wanted running.
+	// Down is since when no supervisor is running although members should be.
 	Down time.Time `json:"supervisorDownSince,omitzero"`
-	// Unread says why nothing is known of the team.
+	// Unread is why the team could not be read.
 	Unread string `json:"unread,omitempty"`
 }
 
-// GlanceOf returns a snapshot in one line.
+// GlanceOf returns the Glance of a snapshot.
 func GlanceOf(s Snapshot) Glance {
 	c := s.Count()
 	return Glance{
@@ -31,9 +31,9 @@ func GlanceOf(s Snapshot) Glance {
 	}
 }
 
-// String returns the line, "demo !4 ▸4 ·1 ✗1 5/12": what waits for a person, tasks in
-// work, ready ones, failed ones, and how many of all are done. What is 0 is left out, and a
-// team of which nothing is known has a question mark.
+// String returns the line, "demo !4 ▸4 ·1 ✗1 5/12": needs, tasks in progress, ready ones, failed
+// ones, and how many of all are done. Zeros are omitted, and a team that could not be read has a
+// question mark.
 func (g Glance) String() string {
 	parts := []string{Clean(g.Team)}
 	if g.Unread != "" {
@@ -62,6 +62,6 @@ func Glances(list []Glance) string {
 	return strings.Join(lines, "  ")
 }
 
-// ForTmux escapes a text for the status line of tmux, which reads #[...] as a style and
+// ForTmux escapes a text for the status line of tmux, which interprets #[...] as a style and
 // #(...) as a command.
 func ForTmux(s string) string { return strings.ReplaceAll(Clean(s), "#", "##") }

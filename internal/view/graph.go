@@ -7,55 +7,55 @@ import (
 	"time"
 )
 
-// Graph is the dependencies of tasks, drawn in layers from left to right: every task is to
-// the right of all that it depends on. The same tasks give the same Graph.
+// Graph is the dependencies of tasks, drawn in layers from left to right: every task is to the
+// right of all its dependencies. The same tasks give the same Graph.
 type Graph struct {
-	Nodes     []GraphNode `json:"nodes"` // as the tasks came
+	Nodes     []GraphNode `json:"nodes"` // in the order of the tasks
 	Edges     []GraphEdge `json:"edges"`
 	Layers    int         `json:"layers"`
 	Rows      int         `json:"rows"`
 	Crossings int         `json:"crossings"` // of edges
 	Critical  []string    `json:"criticalPath"`
 
-	lanes [][]lane // of each layer, from the top
+	lanes [][]lane // of each layer, top to bottom
 	hops  []hop
 }
 
-// GraphNode is a task with its place. No two of a layer have the same row.
+// GraphNode is a task with its position. Nodes of a layer have different rows.
 type GraphNode struct {
 	Task
-	DependsOn []string `json:"dependsOn"` // those that are in the graph
+	DependsOn []string `json:"dependsOn"` // only those in the graph
 	Layer     int      `json:"layer"`
 	Row       int      `json:"row"`
 	Critical  bool     `json:"critical"`
 }
 
-// GraphEdge leads from a dependency to what waits for it. Rows are those that it passes,
-// from the layer of From to that of To.
+// GraphEdge leads from a dependency to its dependent. Rows are the rows that it passes, from the
+// layer of From to that of To.
 type GraphEdge struct {
 	From string `json:"from"`
 	To   string `json:"to"`
 	Rows []int  `json:"rows"`
 }
 
-// lane is a place in a layer: a node, or an edge that passes.
+// lane is a position in a layer: a node, or a passing edge.
 type lane struct {
 	node int // -1 for an edge
 	row  int
 }
 
-// hop is the part of an edge between a layer and the next, by the places of its ends in
-// their layers.
+// hop is the part of an edge between two adjacent layers, by the positions of its ends in their
+// layers.
 type hop struct{ layer, from, to, edge int }
 
-// maxGraph is how many nodes, and layers that edges pass, a Graph has at most.
+// maxGraph is the maximum number of nodes, plus layers passed by edges.
 const maxGraph = 20_000
 
-// ErrLargeGraph is the error for tasks whose drawing would be too large to be of use.
+// ErrLargeGraph is the error for tasks whose drawing would be too large to be useful.
 var ErrLargeGraph = errors.New("the graph is too large to be drawn")
 
-// NewGraph lays out tasks. deps are the ids that each depends on; those that are not among
-// the tasks are left out, and so is what would close a cycle.
+// NewGraph lays out tasks. deps has the dependencies of each task; those not among the tasks are
+// omitted, and so are edges that would close a cycle.
 func NewGraph(tasks []Task, deps map[string][]string, now time.Time) (Graph, error) {
 	g := Graph{Nodes: make([]GraphNode, len(tasks)), Edges: []GraphEdge{}, Critical: []string{}}
 	at := make(map[string]int, len(tasks))
@@ -87,8 +87,8 @@ func NewGraph(tasks []Task, deps map[string][]string, now time.Time) (Graph, err
 	return g, nil
 }
 
-// rank gives every node the layer behind its last dependency, drops from from what would
-// close a cycle, and returns the nodes in an order in which each follows what it depends on.
+// rank assigns every node the layer after its last dependency, removes edges from from that would
+// close a cycle, and returns the nodes in topological order.
 func (g *Graph) rank(from [][]int) (order []int) {
 	const (
 		fresh = iota
@@ -96,7 +96,7 @@ func (g *Graph) rank(from [][]int) (order []int) {
 		done
 	)
 	state := make([]int, len(from))
-	next := make([]int, len(from)) // dependency to go to
+	next := make([]int, len(from)) // next dependency to visit
 	for start := range from {
 		for path := []int{start}; len(path) > 0 && state[start] != done; {
 			i := path[len(path)-1]
@@ -125,8 +125,8 @@ func (g *Graph) rank(from [][]int) (order []int) {
 	return order
 }
 
-// critical marks the chain whose tasks have taken longest; of equals the one with more
-// tasks, and of these the first.
+// critical marks the chain whose tasks have taken longest; of equal ones the one with more tasks,
+// and of these the first.
 func (g *Graph) critical(from [][]int, order []int, now time.Time) {
 	type chain struct {
 		took time.Duration
@@ -159,8 +159,8 @@ func (g *Graph) critical(from [][]int, order []int, now time.Time) {
 	slices.Reverse(g.Critical)
 }
 
-// Around returns the ids of the tasks that are at most depth dependencies away from a task
-// in either direction, itself included.
+// Around returns the ids of the tasks at most depth dependencies away from a task in either
+// direction, including the task.
 func Around(id string, depth int, deps map[string][]string) map[string]bool {
 	back := map[string][]string{}
 	for t, list := range deps {

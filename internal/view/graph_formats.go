@@ -9,7 +9,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// class is the state of a task in a drawing.
+// class returns the state of a task in a drawing.
 func (t Task) class() string {
 	switch {
 	case t.Active():
@@ -24,13 +24,13 @@ func (t Task) class() string {
 	return "pending"
 }
 
-// graphColors are the fill and the border of each class.
+// graphColors has the fill and border of each class.
 var graphColors = []struct{ class, fill, border string }{
 	{"done", "#e6f4ea", "#1e7e34"}, {"work", "#e0f2fe", "#0369a1"}, {"failed", "#fde8e8", "#b91c1c"}, {"stuck", "#fef3c7", "#b45309"},
 	{"pending", "#f3f4f6", "#6b7280"},
 }
 
-// Mermaid is the graph as a flowchart of Mermaid.
+// Mermaid returns the graph as a Mermaid flowchart.
 func (g Graph) Mermaid(now time.Time) string {
 	var b strings.Builder
 	b.WriteString("flowchart LR\n")
@@ -53,7 +53,7 @@ func (g Graph) Mermaid(now time.Time) string {
 	return b.String()
 }
 
-// DOT is the graph in the language of Graphviz.
+// DOT returns the graph in the language of Graphviz.
 func (g Graph) DOT(now time.Time) string {
 	var b strings.Builder
 	b.WriteString("digraph tasks {\n  rankdir=LR;\n  node [shape=box, style=filled, fontname=\"sans-serif\"];\n")
@@ -77,7 +77,7 @@ func (g Graph) DOT(now time.Time) string {
 	return b.String()
 }
 
-// onPath reports an edge of the critical path.
+// onPath reports whether an edge is on the critical path.
 func (g Graph) onPath(e GraphEdge) bool {
 	for i := 1; i < len(g.Critical); i++ {
 		if g.Critical[i-1] == e.From && g.Critical[i] == e.To {
@@ -87,7 +87,7 @@ func (g Graph) onPath(e GraphEdge) bool {
 	return false
 }
 
-// Measures of the SVG, in its units.
+// Dimensions of the SVG, in its units.
 const (
 	svgChar   = 7.5 // width of a character
 	svgRow    = 36
@@ -96,7 +96,7 @@ const (
 	svgMargin = 12
 )
 
-// SVG is the graph as a picture that needs nothing else.
+// SVG returns the graph as a self-contained picture.
 func (g Graph) SVG(now time.Time) string {
 	left, wide := make([]float64, g.Layers), make([]float64, g.Layers)
 	for _, n := range g.Nodes {

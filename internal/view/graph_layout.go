@@ -6,12 +6,12 @@ import (
 )
 
 const (
-	orderSweeps = 12 // through the layers, to reduce crossings
-	rowSweeps   = 6  // to straighten edges
+	orderSweeps = 12 // passes through the layers to reduce crossings
+	rowSweeps   = 6  // passes to straighten edges
 )
 
-// arrange places the nodes: it puts a lane into every layer that an edge passes, orders the
-// lanes of each layer so that few edges cross, and gives them rows.
+// arrange positions the nodes: it adds a lane to every layer that an edge passes, orders the lanes
+// of each layer to reduce crossings, and assigns rows.
 func (g *Graph) arrange(from [][]int) {
 	g.lanes = make([][]lane, g.Layers)
 	place := make([]int, len(g.Nodes))
@@ -45,7 +45,7 @@ func (g *Graph) arrange(from [][]int) {
 			}
 		}
 	}
-	for _, h := range g.hops { // those of an edge are in order
+	for _, h := range g.hops { // the hops of an edge are in order
 		e := &g.Edges[h.edge]
 		if e.Rows == nil {
 			e.Rows = []int{g.lanes[h.layer][h.from].row}
@@ -54,8 +54,8 @@ func (g *Graph) arrange(from [][]int) {
 	}
 }
 
-// neighbours are, for each lane of each layer, the places in the layer before and in the
-// one behind that it is connected with.
+// neighbours returns, for each lane of each layer, the positions of the connected lanes in the
+// previous and the next layer.
 func (g *Graph) neighbours() (before, behind [][][]int) {
 	before, behind = make([][][]int, g.Layers), make([][][]int, g.Layers)
 	for i, l := range g.lanes {
@@ -68,8 +68,8 @@ func (g *Graph) neighbours() (before, behind [][][]int) {
 	return before, behind
 }
 
-// order permutes the lanes of each layer by the mean place of their neighbours, forth and
-// back, and keeps the best order that it has seen.
+// order permutes the lanes of each layer by the mean position of their neighbours, forwards and
+// backwards, and keeps the best order found.
 func (g *Graph) order() {
 	before, behind := g.neighbours()
 	pos := make([][]int, g.Layers) // of each lane in its layer
@@ -114,8 +114,8 @@ func clonePlaces(pos [][]int) [][]int {
 	return out
 }
 
-// sortLayer sets the places of the lanes of a layer by the mean of those of their
-// neighbours; one without neighbours stays about where it is.
+// sortLayer sets the positions of the lanes of a layer by the mean of their neighbours' positions;
+// a lane without neighbours stays about where it is.
 func sortLayer(pos []int, near [][]int, beside []int) {
 	mean := make([]float64, len(pos))
 	lanes := make([]int, len(pos))
@@ -146,8 +146,7 @@ func (g *Graph) crossings(pos [][]int) (n int) {
 			continue
 		}
 		slices.SortFunc(list, func(a, b [2]int) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) })
-		// Each hop crosses the earlier ones that end further down: a Fenwick tree counts
-		// the ends.
+		// Each hop crosses the earlier ones that end further down: a Fenwick tree counts the ends.
 		tree := make([]int, len(pos[layer+1])+1)
 		for seen, e := range list {
 			upTo := 0
@@ -163,8 +162,8 @@ func (g *Graph) crossings(pos [][]int) (n int) {
 	return n
 }
 
-// level gives the lanes rows: in the order of their layer, and as near to the rows of
-// their neighbours as that allows.
+// level assigns rows to the lanes: in the order of their layer, and as close to their neighbours'
+// rows as possible.
 func (g *Graph) level() {
 	for _, l := range g.lanes {
 		for j := range l {
@@ -182,7 +181,7 @@ func (g *Graph) level() {
 			want := make([]int, len(g.lanes[layer]))
 			for j, l := range g.lanes[layer] {
 				want[j] = l.row
-				if n := near[layer][j]; len(n) > 0 { // the rows of a layer rise with its places
+				if n := near[layer][j]; len(n) > 0 { // the rows of a layer increase with its positions
 					sorted := slices.Sorted(slices.Values(n))
 					want[j] = g.lanes[beside][sorted[(len(sorted)-1)/2]].row
 				}
@@ -205,10 +204,10 @@ func (g *Graph) level() {
 	}
 }
 
-// spread returns rows that rise by one at least and are near to what is wanted: rows that
-// collide move together, as a block around the median of what they want.
+// spread returns increasing rows close to the wanted ones: rows that collide move together, as a
+// block around the median of the wanted ones.
 func spread(want []int) []int {
-	type block struct{ wants []int } // less their places in the layer
+	type block struct{ wants []int } // minus their positions in the layer
 	var blocks []block
 	row := func(b block) int {
 		sorted := slices.Sorted(slices.Values(b.wants))

@@ -9,11 +9,11 @@ import (
 )
 
 const (
-	graphSubject = 28 // cells of a subject in a drawing
-	graphNote    = 20 // cells of why a task failed
+	graphSubject = 28 // width of a subject in a drawing
+	graphNote    = 20 // width of the reason of a failure
 )
 
-// Sign is a task's state in one character.
+// Sign returns a task's state as one character.
 func (t Task) Sign() string {
 	switch {
 	case t.Active():
@@ -28,7 +28,7 @@ func (t Task) Sign() string {
 	return "·"
 }
 
-// label is what a drawing says of a task in one line.
+// label returns the one-line description of a task in a drawing.
 func (n GraphNode) label(now time.Time) string {
 	parts := []string{n.Sign(), Clean(n.ID), Cut(Clean(n.Subject), graphSubject)}
 	switch {
@@ -42,15 +42,15 @@ func (n GraphNode) label(now time.Time) string {
 	return strings.TrimSpace(strings.Join(parts, " "))
 }
 
-// Text draws the graph with box-drawing characters, one line per row. Lines that only cross
-// show as a gap in the horizontal one.
+// Text draws the graph with box-drawing characters, one line per row. Where edges only cross, the
+// horizontal one has a gap.
 func (g Graph) Text(now time.Time) []string {
 	channels := make([]channel, max(0, g.Layers-1))
 	line := func(_, row int) int { return row }
 	height := g.Rows
 	if !g.route(channels, line) {
-		// Two edges that exchange their rows would be drawn over each other: each second
-		// layer moves down by half a row.
+		// Two edges that exchange their rows would overlap: every second layer moves down by half a
+		// row.
 		line = func(layer, row int) int { return 2*row + layer%2 }
 		height = 2 * g.Rows
 		g.route(channels, line)
@@ -93,8 +93,8 @@ func (g Graph) Text(now time.Time) []string {
 	return lines
 }
 
-// channel is the room between a layer and the next, in which edges change their lines. All
-// edges of one source share a track, a vertical line.
+// channel is the space between two layers, in which edges change rows. All edges of one source
+// share a track, a vertical line.
 type channel struct {
 	tracks []track
 	wide   int
@@ -104,14 +104,14 @@ type channel struct {
 type track struct {
 	from   int   // line
 	to     []int // lines
-	column int   // -1 for an edge that changes no line
+	column int   // -1 for an edge that stays on its line
 }
 
 func (t track) span() (top, bottom int) {
 	return min(t.from, slices.Min(t.to)), max(t.from, slices.Max(t.to))
 }
 
-// route fills the channels; ok is false where edges cannot be kept apart.
+// route fills the channels; ok is false if edges cannot be kept apart.
 func (g Graph) route(channels []channel, line func(layer, row int) int) (ok bool) {
 	for layer := range channels {
 		c := channel{leaves: map[int]bool{}}
@@ -138,14 +138,14 @@ func (g Graph) route(channels []channel, line func(layer, row int) int) (ok bool
 	return true
 }
 
-// columns gives the tracks columns: one is to the left of every other that arrives on the
+// columns assigns columns to the tracks: a track is left of every other one that arrives on the
 // line on which it leaves, and tracks in one column do not touch.
 func (c *channel) columns() (ok bool) {
 	used, left := 0, 0
 	for i, t := range c.tracks {
 		c.tracks[i].column = -1
 		if top, bottom := t.span(); top < bottom {
-			c.tracks[i].column = -2 // not given yet
+			c.tracks[i].column = -2 // not assigned yet
 			left++
 		}
 	}
@@ -185,7 +185,7 @@ func (c *channel) columns() (ok bool) {
 	return true
 }
 
-// Parts of a character that draws lines.
+// Parts of a box-drawing character.
 const (
 	up = 1 << iota
 	down
@@ -199,7 +199,7 @@ var boxes = [16]string{
 	up | down | toLeft: "┤", up | down | toRight: "├", up | toLeft | toRight: "┴", down | toLeft | toRight: "┬", 15: "┼",
 }
 
-// text is one line of the channel.
+// text returns one line of the channel.
 func (c channel) text(line int) string {
 	cells := make([]int, c.wide)
 	across := func(from, to int) {

@@ -9,27 +9,27 @@ import (
 	"sync"
 )
 
-// masked is what a secret becomes.
+// masked replaces a secret.
 const masked = "[masked]"
 
-// likely are the forms of well-known secrets.
+// likely matches the forms of well-known secrets.
 var likely = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\b(?:sk|pk|rk)-[A-Za-z0-9_-]{16,}|\bgh[pousr]_[A-Za-z0-9]{20,}|\bgithub_pat_\w{20,}|\bglpat-[\w-]{16,}|\bxox[abeprs]-[\w-]{10,}` +
 		`|\bAKIA[0-9A-Z]{16}\b|\bAIza[\w-]{30,}|\bya29\.[\w-]{20,}|\bnpm_[A-Za-z0-9]{30,}|\beyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]*` +
 		`|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`)
 })
 
-// named are values that stand behind a name that is one of a secret, and passwords in URLs.
+// named matches values after a name that indicates a secret, and passwords in URLs.
 var named = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)((?:[\w-]*(?:api[_-]?key|token|secret|passwd|password|credential)[\w-]*["']?\s*[:=]\s*|authorization:\s*(?:bearer|basic)\s+|bearer\s+)["']?)([^\s"',;]{6,})|(://[^\s/:@]*:)([^\s/@]+)(@)`)
 })
 
-// Mask takes secrets and the person's directories out of texts. The zero value knows the
-// usual forms of secrets only.
+// Mask removes secrets and the user's directories from texts. The zero value knows only the usual
+// forms of secrets.
 type Mask struct{ pairs []string }
 
-// NewMask returns a Mask for the values of an environment, "NAME=value", and for
-// directories with what stands for each.
+// NewMask returns a Mask for the values of an environment, "NAME=value", and for directories with
+// their replacements.
 func NewMask(env []string, dirs map[string]string) Mask {
 	var m Mask
 	seen := map[string]bool{}
@@ -47,7 +47,7 @@ func NewMask(env []string, dirs map[string]string) Mask {
 			list = append(list, pair{dir, short})
 		}
 	}
-	// The longest first: one may begin another.
+	// Longest first: one may be a prefix of another.
 	slices.SortFunc(list, func(a, b pair) int {
 		if len(a.from) != len(b.from) {
 			return len(b.from) - len(a.from)
@@ -60,8 +60,9 @@ func NewMask(env []string, dirs map[string]string) Mask {
 	return m
 }
 
-// secretValue reports whether the value of a variable is worth hiding: its name says so, or
-// it looks like a key. Words and paths are not, since masking them would hide the report.
+// secretValue reports whether the value of a variable must be hidden: its name indicates a secret,
+// or it looks like a key. Words and paths are not, since masking them would make the report
+// useless.
 func secretValue(name, value string) bool {
 	if len(value) < 6 {
 		return false
@@ -95,7 +96,7 @@ func (m Mask) Text(s string) string {
 	})
 }
 
-// All masks every text that v, a pointer, leads to.
+// All masks every text reachable from v, a pointer.
 func (m Mask) All(v any) { m.walk(reflect.ValueOf(v)) }
 
 func (m Mask) walk(v reflect.Value) {
@@ -118,14 +119,14 @@ func (m Mask) walk(v reflect.Value) {
 		if v.CanSet() {
 			v.SetString(m.Text(v.String()))
 		}
-	default: // numbers, times; no map of a report has texts
+	default: // numbers, times; maps of a report contain no texts
 	}
 }
 
-// decimals is an amount of dollars.
+// decimals formats an amount of dollars.
 func decimals(x float64) string { return fmt.Sprintf("%.2f", x) }
 
-// thousands is a count for people: 950, 1.2k, 3.4M.
+// thousands formats a count: 950, 1.2k, 3.4M.
 func thousands(n int64) string {
 	switch {
 	case n < 1000:

@@ -12,26 +12,26 @@ type Task struct {
 	ID      string          `json:"id"`
 	Subject string          `json:"subject"`
 	Status  team.TaskStatus `json:"status"`
-	Owner   string          `json:"owner,omitempty"` // name of the member that has or had it
-	Waits   []string        `json:"waits,omitempty"` // ids of the dependencies that are not completed
-	Stuck   bool            `json:"stuck,omitempty"` // behind a failed task
+	Owner   string          `json:"owner,omitempty"` // current or last owner
+	Waits   []string        `json:"waits,omitempty"` // ids of dependencies that are not completed
+	Stuck   bool            `json:"stuck,omitempty"` // depends on a failed task
 	Attempt int             `json:"attempt"`         // 1 for the first claim
 	Began   time.Time       `json:"began,omitzero"`  // zero before the claim
 	Ended   time.Time       `json:"ended,omitzero"`  // zero before it is completed or failed
-	Note    string          `json:"note,omitempty"`  // why it failed; what one waits for that is handed in
+	Note    string          `json:"note,omitempty"`  // why it failed, or what a submitted task waits for
 }
 
-// Finished reports a task that is completed or failed.
+// Finished reports whether a task is completed or failed.
 func (t Task) Finished() bool {
 	return t.Status == team.TaskCompleted || t.Status == team.TaskFailed
 }
 
-// Active reports a task that somebody holds.
+// Active reports whether a task has an owner working on it.
 func (t Task) Active() bool {
 	return t.Status == team.TaskClaimed || t.Status == team.TaskInProgress
 }
 
-// Took is how long the task has been, or was, in work; 0 before its claim.
+// Took returns how long the task has been, or was, in progress; 0 before its claim.
 func (t Task) Took(now time.Time) time.Duration {
 	switch {
 	case t.Began.IsZero():
@@ -42,7 +42,7 @@ func (t Task) Took(now time.Time) time.Duration {
 	return now.Sub(t.Began)
 }
 
-// Member is one member of the team on the screen.
+// Member is a member of the team on the screen.
 type Member struct {
 	Name     string        `json:"name"`
 	Color    string        `json:"color"` // one of team.Colors
@@ -52,20 +52,20 @@ type Member struct {
 	Since    time.Time     `json:"since,omitzero"`
 	Restarts int           `json:"restarts"`
 	Note     string        `json:"note,omitempty"`     // why it is in this state
-	WaitsFor string        `json:"waitsFor,omitempty"` // where its activity is waiting: "permission 3", "dialog"
+	WaitsFor string        `json:"waitsFor,omitempty"` // if its activity is waiting: "permission 3", "dialog"
 
 	Agent       string    `json:"agent,omitempty"`      // kind of agent
 	ActiveSince time.Time `json:"activeSince,omitzero"` // of its activity
 	CostKnown   bool      `json:"costKnown,omitempty"`
 	Cost        float64   `json:"cost,omitempty"` // in dollars
 
-	Paused bool `json:"paused,omitempty"` // its processes stand still
-	Plan   bool `json:"plan,omitempty"`   // in plan mode: it takes no tasks yet
+	Paused bool `json:"paused,omitempty"` // its processes are paused
+	Plan   bool `json:"plan,omitempty"`   // in plan mode: it claims no tasks yet
 
-	StalledSince time.Time `json:"stalledSince,omitzero"` // last sign of one that works, where that is long ago
+	StalledSince time.Time `json:"stalledSince,omitzero"` // last sign of a working member, if that is long ago
 }
 
-// Doing is what the member does, or what keeps it from doing anything.
+// Doing returns what the member does, or what keeps it from working.
 func (m Member) Doing() string {
 	switch {
 	case m.Paused:
@@ -84,30 +84,30 @@ type Event struct {
 	Who  string    `json:"who"`
 	What string    `json:"what"`
 	ID   string    `json:"id"`
-	Text string    `json:"text"` // a sentence, see Sentence
+	Text string    `json:"text"` // see Sentence
 }
 
-// Snapshot is the team at one moment. Events are in order, the newest last.
+// Snapshot is the team at one moment. Events are in order, newest last.
 type Snapshot struct {
 	Team string `json:"team"`
 	Repo string `json:"repo,omitempty"`
-	// Down is since when no supervisor stands behind what is said of the members, zero
-	// where one does or none is needed.
+	// Down is since when no supervisor maintains the members' state, zero if one does or none is
+	// needed.
 	Down    time.Time `json:"supervisorDownSince,omitzero"`
 	Needs   []Need    `json:"needs"`
 	Tasks   []Task    `json:"tasks"`
 	Members []Member  `json:"members"`
 	Events  []Event   `json:"events"`
 	Spent   Spent     `json:"spent"` // by the whole team
-	// Whole counts the board where Tasks are only those of it that a screen can show.
+	// Whole has the counts of the whole board if Tasks is only a part of it.
 	Whole *Counts `json:"-"`
 }
 
-// Counts is a board in numbers: Ready and Waiting are pending, and Stuck are those
-// pending ones that wait for what has failed.
+// Counts is a summary of a board: Ready and Waiting are pending, and Stuck are the pending ones
+// that depend on a failed task.
 type Counts struct{ Done, Failed, Active, Ready, Waiting, Stuck, Total int }
 
-// Count returns the board in numbers.
+// Count returns the counts of the board.
 func (s Snapshot) Count() Counts {
 	if s.Whole != nil {
 		return *s.Whole
@@ -135,7 +135,7 @@ func (s Snapshot) Count() Counts {
 	return c
 }
 
-// Active returns the tasks in work, the longest first.
+// Active returns the tasks in progress, longest first.
 func (s Snapshot) Active() []Task {
 	var out []Task
 	for _, t := range s.Tasks {
@@ -147,7 +147,7 @@ func (s Snapshot) Active() []Task {
 	return out
 }
 
-// TaskOf returns the task that a member works on.
+// TaskOf returns the current task of a member.
 func (s Snapshot) TaskOf(name string) (Task, bool) {
 	for _, t := range s.Tasks {
 		if t.Active() && t.Owner == name {

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// NeedKind says what a person is needed for.
+// NeedKind is the reason why a person is needed.
 type NeedKind string
 
-// Kinds of needs, in the order in which they are shown. Requests have the kinds of
-// approvals: NeedPermission to NeedDelegation.
+// Kinds of needs, in display order. Requests have the kinds of approvals: NeedPermission to
+// NeedDelegation.
 const (
 	NeedPermission NeedKind = "permission"
 	NeedPlan       NeedKind = "plan"
@@ -19,13 +19,13 @@ const (
 	NeedDelegation NeedKind = "delegation"
 	NeedDialog     NeedKind = "dialog"     // a question at the screen of a member's program
 	NeedMember     NeedKind = "failed"     // a member that does not stay up
-	NeedTask       NeedKind = "task"       // a failed task
+	NeedTask       NeedKind = "task"       // a working member without any sign
 	NeedStalled    NeedKind = "stalled"    // a member that works and shows nothing
 	NeedMerge      NeedKind = "merge"      // a merge with conflicts or a failed gate
-	NeedLimit      NeedKind = "limit"      // a provider that takes no more for now
-	NeedBudget     NeedKind = "budget"     // most of a budget is used
-	NeedHands      NeedKind = "nobody"     // tasks are ready and no member can take them
-	NeedSupervisor NeedKind = "supervisor" // nobody stands behind what is shown
+	NeedLimit      NeedKind = "limit"      // a provider at a usage limit
+	NeedBudget     NeedKind = "budget"     // a budget that is nearly used up
+	NeedHands      NeedKind = "nobody"     // ready tasks that no member can take
+	NeedSupervisor NeedKind = "supervisor" // no supervisor maintains the displayed state
 	NeedMail       NeedKind = "mail"       // unread messages
 )
 
@@ -34,20 +34,20 @@ var needOrder = []NeedKind{
 	NeedMerge, NeedLimit, NeedBudget, NeedHands, NeedMail,
 }
 
-// Need is one thing that waits for a person. It goes when its cause goes.
+// Need is something that waits for a person. It disappears with its cause.
 type Need struct {
 	Kind     NeedKind  `json:"kind"`
 	Member   string    `json:"member,omitempty"`
 	Task     string    `json:"task,omitempty"`     // its id
 	Approval int64     `json:"approval,omitempty"` // of a request
-	Text     string    `json:"text"`               // what is asked, or what is wrong
+	Text     string    `json:"text"`               // the request or the problem
 	Since    time.Time `json:"since,omitzero"`
-	Command  string    `json:"command"` // that shows it, or leads there
+	Command  string    `json:"command"` // shows it, or leads to it
 
-	Question bool `json:"question,omitempty"` // a permission that asks for more than a yes or no
+	Question bool `json:"question,omitempty"` // a permission that needs more than yes or no
 }
 
-// Name is what the need is called in a list: "permission 3", "dialog".
+// Name returns the name of the need in a list: "permission 3", "dialog".
 func (n Need) Name() string {
 	switch {
 	case n.Approval != 0:
@@ -58,7 +58,7 @@ func (n Need) Name() string {
 	return string(n.Kind)
 }
 
-// SortNeeds orders needs by kind, and by age within a kind, the oldest first.
+// SortNeeds sorts needs by kind, and within a kind by age, oldest first.
 func SortNeeds(list []Need) {
 	slices.SortStableFunc(list, func(a, b Need) int {
 		return cmp.Or(cmp.Compare(slices.Index(needOrder, a.Kind), slices.Index(needOrder, b.Kind)), a.Since.Compare(b.Since), cmp.Compare(a.Approval, b.Approval))

@@ -8,14 +8,14 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Report is one part of a team's history to hand on: what came of it, what still needs a
-// person, and how it went. It is made from the ledger alone, but for Diffs.
+// Report describes a part of a team's history: its results, what still needs a person, and its
+// course. It is made from the ledger alone, except for Diffs.
 type Report struct {
 	Team      string    `json:"team"`
 	Repo      string    `json:"repo,omitempty"`
 	Run       int64     `json:"run,omitempty"`
 	RunName   string    `json:"runName,omitempty"`
-	Open      bool      `json:"open"` // the run goes on
+	Open      bool      `json:"open"` // the run is open
 	Counts    Counts    `json:"counts"`
 	Needs     []Need    `json:"needs"`
 	Timeline  Timeline  `json:"timeline"`
@@ -33,24 +33,24 @@ type Report struct {
 	Messages  []Tally          `json:"messages"` // by sender
 	Delivered []Tally          `json:"delivered"`
 	Deeds     []Event          `json:"deeds"`
-	Cut       []string         `json:"cut"` // what was left out, in words
+	Cut       []string         `json:"cut"` // omitted parts, in words
 }
 
-// ReportMember is a member's part of it.
+// ReportMember is a member's part of a report.
 type ReportMember struct {
 	Name     string   `json:"name"`
 	Agent    string   `json:"agent,omitempty"`
 	Restarts int      `json:"restarts"`
-	Ends     []string `json:"ends,omitempty"` // why its processes ended
+	Ends     []string `json:"ends,omitempty"` // why its processes exited
 	Spent    Spent    `json:"spent"`
 }
 
-// ReportTask is a task with what its last attempt left.
+// ReportTask is a task with the results of its last attempt.
 type ReportTask struct {
 	Task
 	DependsOn []string `json:"dependsOn"`
-	Log       string   `json:"log,omitempty"`     // last lines of one that failed
-	Summary   string   `json:"summary,omitempty"` // as its owner put it
+	Log       string   `json:"log,omitempty"`     // last lines of a failed task
+	Summary   string   `json:"summary,omitempty"` // by its owner
 	Spent     Spent    `json:"spent"`
 }
 
@@ -67,21 +67,21 @@ type ReportApproval struct {
 	Took     time.Duration `json:"took"` // until the answer, or until the end of the report
 }
 
-// ReportDiff is what a member has changed.
+// ReportDiff has a member's changes.
 type ReportDiff struct {
 	Member string   `json:"member"`
 	Base   string   `json:"base,omitempty"`
 	Text   string   `json:"text"`
-	New    []string `json:"new,omitempty"` // files that git does not know
+	New    []string `json:"new,omitempty"` // files unknown to git
 }
 
-// Tally counts something that has a name.
+// Tally is a count with a name.
 type Tally struct {
 	Name string `json:"name"`
 	N    int    `json:"n"`
 }
 
-// Durations are those of the tasks that ended.
+// Durations are those of finished tasks.
 type Durations struct {
 	Ended   int           `json:"ended"`
 	Median  time.Duration `json:"median"`
@@ -90,14 +90,14 @@ type Durations struct {
 	PerHour float64       `json:"perHour"` // completed tasks
 }
 
-// Depth is how many tasks were open and done at a time.
+// Depth is the number of open and done tasks at a time.
 type Depth struct {
 	At   time.Time `json:"at"`
 	Open int       `json:"open"`
 	Done int       `json:"done"`
 }
 
-// UsagePoint is what a member had used when a turn or a task ended: running totals.
+// UsagePoint is a member's usage at the end of a turn or a task, as running totals.
 type UsagePoint struct {
 	At     time.Time `json:"at"`
 	Member string    `json:"member"`
@@ -105,10 +105,10 @@ type UsagePoint struct {
 	Spent  Spent     `json:"spent"`
 }
 
-// depths is how many steps a queue over time has.
+// depths is the number of steps of a queue over time.
 const depths = 60
 
-// DurationsOf sums up the tasks that ended in a window.
+// DurationsOf summarises the tasks that ended in a window.
 func DurationsOf(tasks []Task, from, to time.Time) (d Durations) {
 	var took []time.Duration
 	done := 0
@@ -132,7 +132,7 @@ func DurationsOf(tasks []Task, from, to time.Time) (d Durations) {
 	return d
 }
 
-// DepthsOf returns how many tasks were open and done over a window, from its facts.
+// DepthsOf returns the numbers of open and done tasks over a window, from its facts.
 func DepthsOf(facts []Fact, from, to time.Time) []Depth {
 	out := []Depth{}
 	state := map[string]string{} // of tasks: "", "done", and absent
@@ -179,8 +179,7 @@ func DepthsOf(facts []Fact, from, to time.Time) []Depth {
 	return out
 }
 
-// Apart returns what was used between the totals before and those after. Totals that fall
-// are those of another conversation.
+// Apart returns the usage between two totals. Decreasing totals belong to another conversation.
 func Apart(before, after Spent) Spent {
 	if !before.Known {
 		return after
@@ -193,8 +192,8 @@ func Apart(before, after Spent) Spent {
 	return d
 }
 
-// UsageIn returns what each member and each task used in a window, from all points of
-// history, in order. A task gets what its member used since the end before.
+// UsageIn returns the usage of each member and each task in a window, from all points of history,
+// in order. A task gets its member's usage since the previous end.
 func UsageIn(points []UsagePoint, from, to time.Time) (members, tasks map[string]Spent) {
 	members, tasks = map[string]Spent{}, map[string]Spent{}
 	last := map[string]Spent{}
@@ -217,7 +216,7 @@ func UsageIn(points []UsagePoint, from, to time.Time) (members, tasks map[string
 	return members, tasks
 }
 
-// Money is what something has cost, "-" where nobody has told.
+// Money formats a cost, "-" if unknown.
 func (s Spent) Money() string {
 	if !s.CostKnown && s.Cost == 0 {
 		return "-"
@@ -229,7 +228,7 @@ func (s Spent) Money() string {
 	return sign + "$" + decimals(s.Cost)
 }
 
-// Amount is how many tokens something has used, "-" where nobody has told.
+// Amount formats a number of tokens, "-" if unknown.
 func (s Spent) Amount() string {
 	if !s.Known {
 		return "-"
@@ -237,7 +236,7 @@ func (s Spent) Amount() string {
 	return thousands(s.Tokens)
 }
 
-// Tallies counts names, the most frequent first.
+// Tallies counts names, most frequent first.
 func Tallies(names []string) []Tally {
 	count := map[string]int{}
 	for _, n := range names {

@@ -7,19 +7,18 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Happened is an event of the ledger as it is told to people. Subject is that of the
-// task, request or message that it is about, "" where it is not known.
+// Happened is an event of the ledger, for a sentence. Subject is that of its task, request or
+// message, "" if unknown.
 type Happened struct {
 	Who, What, ID, Before, After string
 	Subject                      string
 }
 
-// Sentence tells an event in words: "lint finished 4 unit tests". It is "" for an event
-// that people do not read about, because a list shows its effect or another event says
-// the same.
+// Sentence returns an event as a sentence: "lint finished 4 unit tests". It is "" for an event
+// that people need not read about, because a list shows its effect or another event says the same.
 func Sentence(e Happened) string {
 	text, known := sentences[e.What]
-	if !known { // of a newer ledger
+	if !known { // from a newer ledger
 		text = "{who}: " + e.What + " {it}"
 	}
 	switch e.What {
@@ -42,14 +41,14 @@ func Sentence(e Happened) string {
 		"{before}", e.Before, "{after}", e.After).Replace(text))
 }
 
-// owner is the owner in the fields that a change of a task has changed.
+// owner returns the owner among the changed fields of a task.
 func owner(fields string) string {
 	var f struct{ Owner string }
-	_ = json.Unmarshal([]byte(fields), &f) // no object: nobody
+	_ = json.Unmarshal([]byte(fields), &f) // not an object: no owner
 	return f.Owner
 }
 
-// states are the sentences about the state of a member's process.
+// states has the sentences about the state of a member's process.
 var states = map[team.Observed]string{
 	team.Running: "{it} runs",
 	team.Exited:  "{it} exited",
@@ -58,7 +57,7 @@ var states = map[team.Observed]string{
 	team.Backoff: "{it} ended and will be started again",
 }
 
-// sentences has each event; an empty one is not told.
+// sentences has each event; an empty sentence is not shown.
 var sentences = map[string]string{
 	team.EventTeamCreated:        "{who} created the team",
 	team.EventTeamStatus:         "the team is {after}",
@@ -81,7 +80,7 @@ var sentences = map[string]string{
 	team.EventMemberRemoved:  "{it} left",
 	team.EventMemberRenamed:  "{before} is now called {after}",
 	team.EventMemberDesired:  "",
-	team.EventMemberState:    "", // by states
+	team.EventMemberState:    "", // see states
 	team.EventMemberReady:    "",
 	team.EventMemberActivity: "",
 	team.EventMemberRole:     "{it} is {after} now",
@@ -116,7 +115,7 @@ var sentences = map[string]string{
 	team.EventLeaseTaken:       "{who} leased {it}",
 	team.EventLeaseReleased:    "{who} gave up the lease of {it}",
 
-	// How far a message has come stands beside it; what it says is told where it is posted.
+	// The delivery state is shown beside a message, and its content when it is posted.
 	team.EventMessagePosted:    "",
 	team.EventMessageMailed:    "",
 	team.EventMessageHeld:      "",

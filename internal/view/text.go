@@ -12,10 +12,10 @@ import (
 	"github.com/teamctl/teamctl/internal/plain"
 )
 
-// Clean is plain.Line, which all that screens show goes through.
+// Clean is plain.Line, applied to everything that screens show.
 func Clean(s string) string { return plain.Line(s) }
 
-// Duration is a span for people: 0.4s, 12s, 3m05s, 2h10m, 4d3h.
+// Duration formats a duration: 0.4s, 12s, 3m05s, 2h10m, 4d3h.
 func Duration(d time.Duration) string {
 	switch {
 	case d < 0:
@@ -32,7 +32,7 @@ func Duration(d time.Duration) string {
 	return fmt.Sprintf("%dd%dh", int(d.Hours())/24, int(d.Hours())%24)
 }
 
-// Elapsed is a span that is still growing, in whole seconds: it must not jitter.
+// Elapsed formats a growing duration in whole seconds, so that it does not jitter.
 func Elapsed(d time.Duration) string {
 	if d < 10*time.Second {
 		return fmt.Sprintf("%ds", max(0, int(d.Seconds())))
@@ -40,7 +40,7 @@ func Elapsed(d time.Duration) string {
 	return Duration(d)
 }
 
-// Pad fits s, which may be coloured, to exactly width cells.
+// Pad pads or cuts s, which may be coloured, to exactly width cells.
 func Pad(s string, width int) string {
 	if width <= 0 {
 		return ""
@@ -57,11 +57,11 @@ func Cut(s string, width int) string {
 	return ansi.Truncate(s, width, "…")
 }
 
-// Width is the number of cells that s takes.
+// Width returns the width of s in cells.
 func Width(s string) int { return ansi.StringWidth(s) }
 
-// Age is how long ago something was, for people: 40s, 5m, 2h, 3d. From a minute on it
-// changes once a minute at most, so that what shows it can rest in between.
+// Age formats the time since an event: 40s, 5m, 2h, 3d. From a minute on it changes at most once a
+// minute, so that a screen can rest in between.
 func Age(d time.Duration) string {
 	switch {
 	case d < time.Minute:
@@ -74,7 +74,7 @@ func Age(d time.Duration) string {
 	return fmt.Sprintf("%dd", int(d.Hours())/24)
 }
 
-// AgeChanges returns how long an Age stays as it is.
+// AgeChanges returns how long an Age stays unchanged.
 func AgeChanges(d time.Duration) time.Duration {
 	unit := 24 * time.Hour
 	switch {
@@ -88,7 +88,7 @@ func AgeChanges(d time.Duration) time.Duration {
 	return unit - max(0, d)%unit
 }
 
-// Amount is a number for people: 812, 12.4k, 1.2M.
+// Amount formats a number: 812, 12.4k, 1.2M.
 func Amount(n int64) string {
 	switch {
 	case n < 1000:
@@ -99,7 +99,7 @@ func Amount(n int64) string {
 	return fmt.Sprintf("%.1fM", float64(n)/1e6)
 }
 
-// Words is the number of tokens, "-" where nobody has told.
+// Words returns the number of tokens in words, "-" if unknown.
 func (s Spent) Words() string {
 	if !s.Known {
 		return "-"
@@ -107,8 +107,8 @@ func (s Spent) Words() string {
 	return Amount(s.Tokens)
 }
 
-// Colors makes one harmless line of a program's output that keeps its colours (SGR): every
-// other sequence and control character goes.
+// Colors makes one harmless line of a program's output that keeps its colours (SGR): it removes
+// all other sequences and control characters.
 func Colors(s string) string {
 	var b strings.Builder
 	var state byte
@@ -127,7 +127,7 @@ func Colors(s string) string {
 	return b.String()
 }
 
-// harmless is Clean for a part of a line, whose spaces stay.
+// harmless is Clean for a part of a line, whose spaces are kept.
 func harmless(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == unicode.ReplacementChar {
@@ -137,7 +137,7 @@ func harmless(s string) string {
 	}, s)
 }
 
-// isSGR reports a sequence that sets colours, and nothing else.
+// isSGR reports whether a sequence only sets colours.
 func isSGR(s string) bool {
 	return len(s) >= 3 && s[:2] == "\x1b[" && s[len(s)-1] == 'm' && strings.Trim(s[2:len(s)-1], "0123456789;:") == ""
 }

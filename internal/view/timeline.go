@@ -8,11 +8,11 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// LaneState is what a member did for some time.
+// LaneState is a member's state during a span.
 type LaneState string
 
-// States of a lane. LaneUnknown is where nothing tells: no supervisor was up, or the
-// program of the member says nothing of itself.
+// States of a lane. LaneUnknown: no supervisor was running, or the member's program reports no
+// activity.
 const (
 	LaneWorking LaneState = "working"
 	LaneWaiting LaneState = "waiting" // for a person
@@ -22,7 +22,7 @@ const (
 	LaneUnknown LaneState = "unknown"
 )
 
-// laneStates in the order of a legend, each with its signs and its color.
+// laneStates lists the states in the order of a legend, each with its signs and its colour.
 var laneStates = []struct {
 	state              LaneState
 	sign, ascii, color string
@@ -31,32 +31,32 @@ var laneStates = []struct {
 	{LaneIdle, "·", ".", "#d1d5db"}, {LaneDown, "╌", "_", "#fca5a5"}, {LaneUnknown, "¿", "*", "#f3f4f6"},
 }
 
-// Timeline is what the members of a team did between two times, a lane for each.
+// Timeline has the members' activities between two times, a lane for each.
 type Timeline struct {
 	Team string    `json:"team"`
 	Run  int64     `json:"run,omitempty"`
 	From time.Time `json:"from"`
 	To   time.Time `json:"to"`
-	// History is how far back the events go from which it was made.
+	// History is the time of the oldest event used.
 	History time.Time `json:"historyFrom"`
 	Lanes   []Lane    `json:"lanes"`
 }
 
-// Lane is one member. Spans do not overlap; where none is, it was not in the team.
+// Lane is one member. Spans do not overlap; without a span it was not in the team.
 type Lane struct {
 	Member string      `json:"member"`
 	Spans  []Span      `json:"spans"`
 	Tasks  []Stint     `json:"tasks"`
-	Totals []LaneTotal `json:"totals"` // of the states that it was in
+	Totals []LaneTotal `json:"totals"` // of the states that occur
 }
 
-// LaneTotal is how long a member was in one state.
+// LaneTotal is the total time of a member in one state.
 type LaneTotal struct {
 	State   LaneState `json:"state"`
 	Seconds float64   `json:"seconds"`
 }
 
-// In returns how long the member was in a state.
+// In returns the member's total time in a state.
 func (l Lane) In(s LaneState) (d time.Duration) {
 	for _, x := range l.Spans {
 		if x.State == s {
@@ -66,12 +66,12 @@ func (l Lane) In(s LaneState) (d time.Duration) {
 	return d
 }
 
-// Span is a time in one state.
+// Span is a period in one state.
 type Span struct {
 	State LaneState `json:"state"`
 	From  time.Time `json:"from"`
 	To    time.Time `json:"to"`
-	Why   string    `json:"why,omitempty"` // what it waits for, why it is down
+	Why   string    `json:"why,omitempty"` // what it waits for, or why it is down
 }
 
 // Stint is an attempt at a task.
@@ -81,11 +81,11 @@ type Stint struct {
 	Attempt int       `json:"attempt,omitempty"`
 	From    time.Time `json:"from"`
 	To      time.Time `json:"to"`
-	End     string    `json:"end,omitempty"` // completed, failed, released or sent back; "" while it is held
+	End     string    `json:"end,omitempty"` // completed, failed, released or sent back; "" for the current one
 }
 
-// Fact is an event of the ledger as drawings read it. Attempt is of a task, Why of the end of
-// a process.
+// Fact is an event of the ledger, for drawings. Attempt belongs to a task, Why to the end of a
+// process.
 type Fact struct {
 	At                           time.Time
 	Who, What, ID, Before, After string
@@ -93,8 +93,8 @@ type Fact struct {
 	Why                          string
 }
 
-// TimelineIn is what a Timeline is made from: the facts in order, what the members are now,
-// and since when nobody stands behind that, zero for never.
+// TimelineIn is the input of a Timeline: the facts in order, the members' current states, and
+// since when those are unmaintained, zero for never.
 type TimelineIn struct {
 	Team     string
 	Run      int64
@@ -105,7 +105,7 @@ type TimelineIn struct {
 	Down     time.Time
 }
 
-// NewTimeline makes one. The same input gives the same Timeline.
+// NewTimeline returns a Timeline. The same input gives the same Timeline.
 func NewTimeline(in TimelineIn) Timeline {
 	b := &laneBuilder{lanes: map[string]*lanes{}, held: map[string]*heldTask{}, start: in.From}
 	if len(in.Facts) > 0 {
@@ -118,7 +118,7 @@ func NewTimeline(in TimelineIn) Timeline {
 		}
 		b.take(f)
 	}
-	for _, m := range in.Members { // those that history no longer tells of
+	for _, m := range in.Members { // members without remaining history
 		if _, ok := b.lanes[m.Name]; !ok && !m.Lead {
 			b.lane(m.Name).now(b.start, m.State, m.Activity, "")
 		}
@@ -126,7 +126,7 @@ func NewTimeline(in TimelineIn) Timeline {
 	return b.finish(in)
 }
 
-// lanes is a lane that is being made: the state at the time since.
+// lanes is an unfinished lane: the state since a time.
 type lanes struct {
 	name     string
 	spans    []Span
@@ -156,7 +156,7 @@ func (l *lanes) state() LaneState {
 	return LaneUnknown
 }
 
-// now closes the span up to at and begins another.
+// now closes the current span at a time and begins another.
 func (l *lanes) now(at time.Time, up team.Observed, activity team.Activity, why string) {
 	l.close(at)
 	l.there, l.since, l.up, l.activity, l.why = true, at, up, activity, why
@@ -181,7 +181,7 @@ type heldTask struct {
 }
 
 type laneBuilder struct {
-	lanes map[string]*lanes // by the name of the time
+	lanes map[string]*lanes // by the name at the time
 	order []*lanes
 	held  map[string]*heldTask
 	start time.Time
@@ -196,8 +196,8 @@ func (b *laneBuilder) lane(name string) *lanes {
 	return l
 }
 
-// before puts members into the state that they were in when history begins: the one that
-// their first change leaves.
+// before puts members into their state at the beginning of history: the one that their first
+// change leaves.
 func (b *laneBuilder) before(facts []Fact) {
 	type first struct {
 		up       team.Observed
@@ -214,7 +214,7 @@ func (b *laneBuilder) before(facts []Fact) {
 		case team.EventMemberAdded:
 			added[f.ID] = known[f.ID] == nil
 		case team.EventMemberRenamed:
-			added[f.After] = true // it is the lane of the name before
+			added[f.After] = true // the lane of the former name
 		case team.EventMemberState, team.EventMemberActivity:
 			k := known[f.ID]
 			if k == nil {
@@ -231,14 +231,14 @@ func (b *laneBuilder) before(facts []Fact) {
 	}
 	for _, name := range names {
 		k := known[name]
-		if k.up == "" { // only its activity has changed, so it ran
+		if k.up == "" { // only its activity changed, so it was running
 			k.up = team.Running
 		}
 		b.lane(name).now(b.start, k.up, k.activity, k.why)
 	}
 }
 
-// activityOf takes apart an activity as the log has it, "waiting(plan)".
+// activityOf parses an activity of the log, "waiting(plan)".
 func activityOf(text string) (team.Activity, string) {
 	activity, why, _ := strings.Cut(text, "(")
 	return team.Activity(activity), strings.TrimSuffix(why, ")")
@@ -292,8 +292,7 @@ func (b *laneBuilder) take(f Fact) {
 	}
 }
 
-// end ends the attempt at a task. One whose beginning history has lost was there since
-// history begins.
+// end ends the attempt at a task. An attempt that began before the history begins with it.
 func (b *laneBuilder) end(f Fact, how string) {
 	h := b.held[f.ID]
 	held := f.Before == string(team.TaskClaimed) || f.Before == string(team.TaskInProgress)
@@ -347,7 +346,7 @@ func (b *laneBuilder) finish(in TimelineIn) Timeline {
 	return t
 }
 
-// tracks are the rows of the tasks of a lane, in which no two overlap, and how many there are.
+// tracks assigns rows to the tasks of a lane, in which no two overlap, and returns their number.
 func (l Lane) tracks() (row []int, n int) {
 	var ends []time.Time
 	for _, s := range l.Tasks {

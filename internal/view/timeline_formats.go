@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Measures of the picture of a Timeline, in its units.
+// Dimensions of a Timeline's picture, in its units.
 const (
 	timeWidth = 1000 // of the lanes
 	timeName  = 130
@@ -17,9 +17,8 @@ const (
 	timeHead  = 56
 )
 
-// SVG is the timeline as a picture that needs nothing else: of each lane its states, and
-// below them its tasks. Everything in it has its words as a title, and states have patterns
-// beside their colors.
+// SVG returns the timeline as a self-contained picture: for each lane its states, and below them
+// its tasks. Everything has a title, and states have patterns in addition to their colours.
 func (t Timeline) SVG() string {
 	width, height := timeName+timeWidth+2*svgMargin, timeHead+svgMargin
 	for _, l := range t.Lanes {
@@ -77,7 +76,7 @@ func (t Timeline) SVG() string {
 	return b.String()
 }
 
-// patterns are drawn over the color of a state, so that it can be told without it.
+// patterns are drawn over the colour of a state, which can then be recognised without it.
 var patterns = map[LaneState]string{
 	LaneWaiting: `<path d="M0 14L8 0" stroke="#fff"/>`,
 	LaneLimited: `<path d="M0 3H8M0 10H8" stroke="#fff"/>`,
@@ -110,7 +109,7 @@ type tick struct {
 	text string
 }
 
-// ticks are at most about ten round times.
+// ticks returns about ten round times at most.
 func ticks(from, to time.Time) (out []tick) {
 	whole := to.Sub(from)
 	step := time.Second
@@ -137,8 +136,8 @@ func ticks(from, to time.Time) (out []tick) {
 	return out
 }
 
-// traceEvent is one of the Trace Event Format, which Perfetto reads: X is a span, M names a
-// process or a thread. Times are microseconds.
+// traceEvent is an event of the Trace Event Format, which Perfetto reads: X is a span, M names a
+// process or a thread. Times are in microseconds.
 type traceEvent struct {
 	Name string         `json:"name"`
 	Cat  string         `json:"cat,omitempty"`
@@ -150,9 +149,8 @@ type traceEvent struct {
 	Args map[string]any `json:"args,omitempty"`
 }
 
-// Trace is the timeline in the Trace Event Format: of each member a thread for its states
-// and one for its tasks, or several where it held more than one at a time, since the spans
-// of a thread must not overlap.
+// Trace returns the timeline in the Trace Event Format: for each member a thread for its states
+// and one for its tasks, or several if tasks overlap, since the spans of a thread must not.
 func (t Timeline) Trace() ([]byte, error) {
 	list := []traceEvent{{Name: "process_name", Ph: "M", PID: 1, Args: map[string]any{"name": "teamctl " + Clean(t.Team)}}}
 	tid := 0

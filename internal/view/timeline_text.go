@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Drawing is how a Timeline is drawn as text: so many cells wide (at least 40), with or without characters
-// that are not ASCII, and each state in a color that Paint gives it, if any.
+// Drawing configures a Timeline as text: its width in cells (at least 40), whether it is
+// restricted to ASCII, and Paint, which colours each state, if set.
 type Drawing struct {
 	Cols  int
 	ASCII bool
@@ -15,12 +15,12 @@ type Drawing struct {
 }
 
 const (
-	laneName = 16 // cells of a name at most
-	laneNote = 34 // cells of what it does at the end
+	laneName = 16 // maximum width of a name
+	laneNote = 34 // width of the note at the end
 )
 
-// Text draws the lanes, one line each: a state in each column, and the number of a task
-// where it begins.
+// Text draws the lanes, one line each: a state in each column, and the number of a task where it
+// begins.
 func (t Timeline) Text(d Drawing) []string {
 	failed := "✗"
 	if d.ASCII {
@@ -88,8 +88,8 @@ type cell struct {
 	text  string
 }
 
-// cells are the columns of a lane: the state that took most of each, with the numbers of
-// tasks and the failures over them.
+// cells returns the columns of a lane: the longest state in each, overlaid with the numbers of
+// tasks and the failures.
 func (l Lane) cells(t Timeline, columns int, failed string, ascii bool) []cell {
 	out := make([]cell, columns)
 	whole := t.To.Sub(t.From)
@@ -110,7 +110,7 @@ func (l Lane) cells(t Timeline, columns int, failed string, ascii bool) []cell {
 			}
 		}
 	}
-	free := 0 // column behind the last number
+	free := 0 // column after the last number
 	for _, s := range l.Tasks {
 		first, last := at(s.From), at(s.To)
 		if id := Clean(s.Task); len(id) <= last-first && first >= free && Width(id) == len(id) {
@@ -134,7 +134,7 @@ func (l Lane) cells(t Timeline, columns int, failed string, ascii bool) []cell {
 	return out
 }
 
-// runs joins neighbors of one state.
+// runs joins adjacent cells of one state.
 func runs(cells []cell) (out []cell) {
 	for _, c := range cells {
 		if n := len(out); n > 0 && out[n-1].state == c.state {
@@ -146,7 +146,7 @@ func runs(cells []cell) (out []cell) {
 	return out
 }
 
-// Note is what a member does at the end of the lane, in words.
+// Note returns the member's activity at the end of the lane, in words.
 func (l Lane) Note(to time.Time) string {
 	if len(l.Spans) == 0 {
 		return ""

@@ -12,8 +12,8 @@ import (
 
 func decode(s string) (r rune, size int) { return utf8.DecodeRuneInString(s) }
 
-// putLine shows a line of text with SGR on a row of the screen. Every other sequence is
-// left out.
+// putLine draws a line of text with SGR sequences on a row of the screen. It drops all other
+// sequences.
 func putLine(s tcell.Screen, y, cols int, line string) {
 	style := tcell.StyleDefault
 	var state byte
@@ -39,7 +39,7 @@ func putLine(s tcell.Screen, y, cols int, line string) {
 	}
 }
 
-// sgr is a style after the parameters of Select Graphic Rendition.
+// sgr returns a style after applying the parameters of Select Graphic Rendition.
 func sgr(style tcell.Style, params string) tcell.Style {
 	var codes []int
 	for p := range strings.FieldsFuncSeq(params, func(r rune) bool { return r == ';' || r == ':' }) {
@@ -103,7 +103,7 @@ func sgr(style tcell.Style, params string) tcell.Style {
 	return style
 }
 
-// extended is a color of 256, "5;n", or of all, "2;r;g;b", and how many codes it took.
+// extended parses a colour, "5;n" or "2;r;g;b", and returns the number of codes used.
 func extended(codes []int) (color.Color, int) {
 	switch {
 	case len(codes) >= 2 && codes[0] == 5 && codes[1] >= 0 && codes[1] < 256:

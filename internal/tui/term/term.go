@@ -10,7 +10,7 @@ import (
 	"github.com/gdamore/tcell/v3"
 )
 
-// Options are what a person has chosen.
+// Options configure a Terminal.
 type Options struct {
 	Path    string // of the terminal, "/dev/tty"
 	Color   bool
@@ -18,7 +18,7 @@ type Options struct {
 	Unicode bool
 }
 
-// Kind says what an Event is.
+// Kind is the kind of an Event.
 type Kind int
 
 // Kinds of events.
@@ -31,13 +31,13 @@ const (
 	Gone // the terminal is no longer there
 )
 
-// Event is something that a person did.
+// Event is an input.
 type Event struct {
 	Kind Kind
-	// Key is the character typed, or the name of the key: "enter", "esc", "tab", "backtab",
-	// "backspace", "delete", "up", "down", "left", "right", "home", "end", "pgup", "pgdn",
-	// "space", "ctrl-a" to "ctrl-z". Of a mouse it is "left", "right", "wheel-up",
-	// "wheel-down", "drag" or "release".
+	// Key is the typed character, or the name of the key: "enter", "esc", "tab", "backtab",
+	// "backspace", "delete", "up", "down", "left", "right", "home", "end", "pgup", "pgdn", "space",
+	// "ctrl-a" to "ctrl-z". For a mouse it is "left", "right", "wheel-up", "wheel-down", "drag" or
+	// "release".
 	Key     string
 	Text    string // pasted
 	X, Y    int
@@ -45,10 +45,10 @@ type Event struct {
 	At      time.Time
 }
 
-// Frame is what the whole terminal shows.
+// Frame is the content of the whole terminal.
 type Frame struct {
-	ID     int      // given back when it is painted
-	Lines  []string // text with SGR; what is too long is cut
+	ID     int      // passed to painted
+	Lines  []string // text with SGR; longer lines are cut
 	Cursor bool
 	X, Y   int // of the cursor
 }
@@ -61,19 +61,19 @@ type Terminal struct {
 	dev    *device
 	color  bool
 
-	frames chan Frame // the newest that is not painted yet
+	frames chan Frame // newest frame not painted yet
 	redo   chan struct{}
 	quit   chan struct{}
 	all    sync.WaitGroup
 	once   sync.Once
 
-	mu      sync.Mutex // held while a frame is painted, and while the terminal is another's
+	mu      sync.Mutex // held while a frame is painted, and while the terminal is lent
 	paused  bool
 	painted func(frame int, at time.Time)
 }
 
-// Open takes the terminal. painted, which may be nil, is called for each frame when the
-// terminal has taken it.
+// Open opens the terminal in full-screen mode. painted, which may be nil, is called for each frame
+// once it is written.
 func Open(o Options, painted func(frame int, at time.Time)) (*Terminal, error) {
 	dev := &device{path: o.Path}
 	return open(dev, dev, o, painted)
@@ -81,8 +81,8 @@ func Open(o Options, painted func(frame int, at time.Time)) (*Terminal, error) {
 
 func open(line tcell.Tty, dev *device, o Options, painted func(frame int, at time.Time)) (*Terminal, error) {
 	opts := []tcell.TerminfoScreenOption{
-		// Asking a terminal what it can takes a round trip, and a second where it does not
-		// answer; nothing that it would say is needed here.
+		// Querying a terminal's capabilities takes a round trip, or a second if it does not answer;
+		// they are not needed here.
 		tcell.OptNegotiation(false), tcell.OptSanitizeContent(true),
 	}
 	if !o.Color {
@@ -110,11 +110,11 @@ func open(line tcell.Tty, dev *device, o Options, painted func(frame int, at tim
 	return t, nil
 }
 
-// Size is how many cells the terminal has.
+// Size returns the number of columns and rows.
 func (t *Terminal) Size() (cols, rows int) { return t.screen.Size() }
 
-// Draw shows a frame as soon as the terminal has taken the one before. A frame that waited
-// for that is left out.
+// Draw shows a frame as soon as the previous one is written. It replaces a frame that is still
+// waiting.
 func (t *Terminal) Draw(f Frame) {
 	for {
 		select {
@@ -129,7 +129,7 @@ func (t *Terminal) Draw(f Frame) {
 	}
 }
 
-// Redraw writes the whole screen anew.
+// Redraw writes the whole screen again.
 func (t *Terminal) Redraw() {
 	select {
 	case t.redo <- struct{}{}:
@@ -178,7 +178,7 @@ func (t *Terminal) put(f Frame) {
 	}
 }
 
-// Pause gives the terminal back as it was while f uses it.
+// Pause restores the terminal while f uses it.
 func (t *Terminal) Pause(f func()) error {
 	t.mu.Lock()
 	t.paused = true
@@ -199,19 +199,19 @@ func (t *Terminal) Pause(f func()) error {
 	return nil
 }
 
-// Suspend gives the terminal back and stops the process and those of its group, as Ctrl-z
-// does, until the shell lets it go on.
+// Suspend restores the terminal and stops the process group, as Ctrl-z does, until the shell
+// continues it.
 func (t *Terminal) Suspend() error {
 	return t.Pause(func() { _ = syscall.Kill(0, syscall.SIGTSTP) })
 }
 
-// Copy puts a text into the clipboard of the terminal, where it has one (OSC 52).
+// Copy sets the clipboard of a terminal that has one (OSC 52).
 func (t *Terminal) Copy(text string) { t.screen.SetClipboard([]byte(text)) }
 
-// Title sets the title of the window. It is given back at the end.
+// Title sets the title of the window, which is restored at the end.
 func (t *Terminal) Title(text string) { t.screen.SetTitle(text) }
 
-// Close gives the terminal back as it was.
+// Close restores the terminal.
 func (t *Terminal) Close() {
 	t.once.Do(func() {
 		close(t.quit)
@@ -223,7 +223,7 @@ func (t *Terminal) Close() {
 	})
 }
 
-// read turns what the library tells into events.
+// read converts the library's events.
 func (t *Terminal) read(out chan<- Event) {
 	defer close(out)
 	var pasted *strings.Builder
@@ -288,7 +288,7 @@ func (t *Terminal) read(out chan<- Event) {
 	}
 }
 
-// names of keys that are no characters.
+// names has the names of keys without a character.
 var names = map[tcell.Key]string{
 	tcell.KeyEnter: "enter", tcell.KeyEsc: "esc", tcell.KeyTab: "tab", tcell.KeyBacktab: "backtab", tcell.KeyBackspace: "backspace",
 	tcell.KeyDelete: "delete", tcell.KeyUp: "up", tcell.KeyDown: "down", tcell.KeyLeft: "left", tcell.KeyRight: "right",
@@ -297,7 +297,7 @@ var names = map[tcell.Key]string{
 
 func keyName(ev *tcell.EventKey) string {
 	if ev.Modifiers()&(tcell.ModAlt|tcell.ModMeta) != 0 {
-		return "" // no key of the screen has it
+		return "" // a key that the screen does not use
 	}
 	if ev.Key() == tcell.KeyRune {
 		if ev.Modifiers()&tcell.ModCtrl != 0 {
@@ -317,7 +317,7 @@ func keyName(ev *tcell.EventKey) string {
 	return ""
 }
 
-// typed is what a key writes.
+// typed returns the text that a key types.
 func typed(key string) string {
 	switch key {
 	case "enter", "ctrl-j":

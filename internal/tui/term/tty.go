@@ -14,9 +14,9 @@ import (
 	xterm "golang.org/x/term"
 )
 
-// device is the controlling terminal, as the library wants it. It is opened anew, so that
-// its reads and writes can be given up: a terminal that takes nothing, Ctrl-s, must not
-// keep the screen from ending.
+// device is the controlling terminal, as the library needs it. It is opened separately, so that
+// its reads and writes can be cancelled: a terminal that accepts no output (Ctrl-s) must not keep
+// the screen from ending.
 type device struct {
 	path string
 
@@ -24,7 +24,7 @@ type device struct {
 	file  *os.File
 	fd    int
 	saved *xterm.State
-	stop  func() // of the watch for sizes
+	stop  func() // stops watching for size changes
 }
 
 func (d *device) Start() error {
@@ -72,7 +72,7 @@ func (d *device) Write(b []byte) (int, error) {
 	return 0, os.ErrClosed
 }
 
-// Drain ends a Read that waits. What is still written has a moment for it.
+// Drain ends a blocked Read. A running write gets a moment to complete.
 func (d *device) Drain() error {
 	f := d.open()
 	if f == nil {
@@ -81,7 +81,7 @@ func (d *device) Drain() error {
 	return errors.Join(f.SetReadDeadline(time.Now()), f.SetWriteDeadline(time.Now().Add(giveUp)))
 }
 
-// giveUp is how long a terminal may take nothing while the screen ends.
+// giveUp is how long the end of the screen waits for a terminal that accepts no output.
 const giveUp = 500 * time.Millisecond
 
 func (d *device) Stop() error {
@@ -98,10 +98,10 @@ func (d *device) Stop() error {
 
 func (d *device) Close() error { return d.Stop() }
 
-// giveUpSoon ends a Write that waits.
+// giveUpSoon ends a blocked Write.
 func (d *device) giveUpSoon() {
 	if f := d.open(); f != nil {
-		_ = f.SetWriteDeadline(time.Now().Add(giveUp)) // a file without deadlines does not wait either
+		_ = f.SetWriteDeadline(time.Now().Add(giveUp)) // a file without deadlines does not block either
 	}
 }
 
@@ -152,7 +152,7 @@ func (d *device) WindowSize() (tty.WindowSize, error) {
 		return tty.WindowSize{}, err
 	}
 	size := tty.WindowSize{Width: int(ws.Col), Height: int(ws.Row)}
-	if size.Width == 0 || size.Height == 0 { // a line that nobody has told its size
+	if size.Width == 0 || size.Height == 0 { // a line whose size was never set
 		size.Width, size.Height = 80, 24
 	}
 	return size, nil

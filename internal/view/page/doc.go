@@ -1,3 +1,3 @@
-// Package page writes what a browser shows: documents that need nothing but themselves, made
-// from the data of package view. What agents wrote is text in them and never markup.
+// Package page writes documents for a browser, self-contained and made from the data of package
+// view. Texts of agents are escaped and never markup.
 package page

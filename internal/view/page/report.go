@@ -12,10 +12,10 @@ import (
 	"github.com/teamctl/teamctl/internal/view"
 )
 
-// MaxReport is how large a report is at most, in bytes.
+// MaxReport is the maximum size of a report, in bytes.
 const MaxReport = 5 << 20
 
-// tasksKept is how many tasks its list has at most.
+// tasksKept is the maximum number of tasks in its list.
 const tasksKept = 5000
 
 const reportText = `<!doctype html>
@@ -69,7 +69,7 @@ Values of the environment and likely secrets are masked, and paths are shortened
 </html>
 `
 
-// markdownText is in GitHub's form, with the graph as Mermaid.
+// markdownText is in GitHub's dialect, with the graph as Mermaid.
 const markdownText = `# Report of {{md .Team}}{{if .Run}}, run {{.Run}}{{end}}{{if .RunName}} {{md .RunName}}{{end}}
 
 {{stamp .Timeline.From}} to {{stamp .Timeline.To}}{{if .Open}}, and it goes on{{end}}. {{if .Repo}}Repository {{md .Repo}}. {{end}}History goes back to {{stamp .Timeline.History}}. Values of the environment and likely secrets are masked, and paths are shortened.
@@ -163,7 +163,7 @@ New files: {{md (join .New)}}
 
 var markup = strings.NewReplacer(`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "<", "&lt;", ">", "&gt;", "|", `\|`, "#", `\#`, "!", `\!`, "&", "&amp;", "~", `\~`, "$", `\$`, "@", "&#64;", "://", ":&#8203;//", "www.", "www&#8203;.")
 
-// fence sets a text apart in Markdown so that it cannot end the fence.
+// fence quotes a text in Markdown such that it cannot end the fence.
 func fence(lang, text string) string {
 	text = strings.TrimRight(plain.Text(text), "\n")
 	mark := "```"
@@ -183,7 +183,7 @@ func diffClass(line string) string {
 	return ""
 }
 
-// queuePicture draws how many tasks were open and had ended.
+// queuePicture draws the numbers of open and finished tasks over time.
 func queuePicture(list []view.Depth) string {
 	most := 1
 	for _, d := range list {
@@ -222,12 +222,12 @@ var reportPages = sync.OnceValues(func() (*template.Template, *texttemplate.Temp
 	return html, text
 })
 
-// Report writes a report as HTML, or as Markdown. Where it is larger than MaxReport, the
-// largest parts go one after another, and it says which.
+// Report writes a report as HTML, or as Markdown. If it exceeds MaxReport, the largest parts are
+// dropped one after another, and the report names them.
 func Report(w io.Writer, r view.Report, markdown bool) error {
 	html, text := reportPages()
 	var b strings.Builder
-	shorten(&r, 0) // rendering takes long where what must go is large
+	shorten(&r, 0) // rendering a report that is too large takes long
 	if n := len(r.Tasks) - tasksKept; n > 0 {
 		r.Cut = append(r.Cut, fmt.Sprintf("the newest %d tasks of the list", n))
 		r.Tasks = r.Tasks[:tasksKept]
@@ -251,7 +251,7 @@ func Report(w io.Writer, r view.Report, markdown bool) error {
 	return err
 }
 
-// shorten leaves out one part of a report that is too large; false: nothing is left to go.
+// shorten drops one part of a report that is too large; false: nothing is left to drop.
 func shorten(r *view.Report, step int) bool {
 	r.Cut = append([]string{}, r.Cut...)
 	drop := func(format string, args ...any) { r.Cut = append(r.Cut, fmt.Sprintf(format, args...)) }

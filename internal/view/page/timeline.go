@@ -10,18 +10,18 @@ import (
 	"github.com/teamctl/teamctl/internal/view"
 )
 
-// funcs are what all documents may call.
+// funcs are the functions available in all documents.
 var funcs = template.FuncMap{
 	"clean":    view.Clean,
 	"plain":    plain.Text,
 	"duration": view.Duration,
 	"took":     func(from, to time.Time) string { return view.Duration(to.Sub(from)) },
 	"stamp":    func(t time.Time) string { return t.Format("2006-01-02 15:04:05") },
-	// A drawing of package view, which escapes every text in it.
+	// svg marks a drawing of package view, which escapes every text in it, as safe.
 	"svg": func(s string) template.HTML { return template.HTML(s) },
 }
 
-// style is that of the documents which are read offline and printed.
+// style is the style of documents that are read offline and printed.
 const style = `:root{color-scheme:light dark}
 body{font:15px/1.5 system-ui,sans-serif;max-width:75rem;margin:0 auto;padding:1rem}
 table{border-collapse:collapse;margin:.5rem 0 1rem}th,td{text-align:left;padding:.2rem .8rem .2rem 0;vertical-align:top;border-bottom:1px solid #8884}
@@ -45,7 +45,7 @@ const timelineText = `<!doctype html>
 </html>
 `
 
-// lanesText is the table of what members did.
+// lanesText is the table of members' activities.
 const lanesText = `<table><tr><th>member<th class="n">working<th class="n">waiting<th class="n">limited<th class="n">idle<th class="n">down<th class="n">not known<th>at the end</tr>
 {{$t := .}}{{range .Lanes}}<tr><td>{{clean .Member}}<td class="n">{{duration (.In "working")}}<td class="n">{{duration (.In "waiting")}}<td class="n">{{duration (.In "limited")}}<td class="n">{{duration (.In "idle")}}<td class="n">{{duration (.In "down")}}<td class="n">{{duration (.In "unknown")}}<td>{{.Note $t.To}}</tr>
 {{end}}</table>
