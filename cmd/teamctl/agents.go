@@ -93,7 +93,7 @@ func (a *app) knownAgent(name string) error {
 	return err
 }
 
-// agents is what can be offered; a broken file of the person's own is left out.
+// agents returns the agent kinds that can be offered, without broken files of the user's own.
 func (a *app) agents() []adapter.Info {
 	l, err := a.adapters()
 	if err != nil {

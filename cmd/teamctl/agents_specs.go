@@ -19,7 +19,7 @@ import (
 	"github.com/teamctl/teamctl/tool"
 )
 
-// specFlags are what a command line says of an agent spec.
+// specFlags are the flags that describe an agent spec.
 type specFlags struct {
 	file, name, description, model, prompt string
 	allow, deny, allowSkills, denySkills   []string
@@ -37,7 +37,7 @@ func (f *specFlags) register(cmd *cobra.Command) {
 	fs.StringSliceVar(&f.denySkills, "deny-skills", nil, "skills that it does not have")
 }
 
-// patch is what the flags say, as a patch of a spec.
+// patch returns the flags as a patch of a spec.
 func (f *specFlags) patch(cmd *cobra.Command) (map[string]any, error) {
 	out := map[string]any{}
 	sub := func(m map[string]any, name string) map[string]any {
@@ -422,7 +422,7 @@ func (a *app) completeSpecs(cmd *cobra.Command, _ []string, _ string) ([]string,
 	return ids, noFiles
 }
 
-// specsOf are the specs of the team, where there is one.
+// specsOf returns the specs of the team, if there is a team.
 func (a *app) specsOf(ctx context.Context) (list []ledger.Spec, err error) {
 	err = a.withTeam(ctx, func(t *tool.Team, _ tool.Caller) (err error) {
 		list, err = t.Specs(ctx)

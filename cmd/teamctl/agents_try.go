@@ -21,19 +21,19 @@ type tried struct {
 	Screen []string `json:"screen,omitempty"`
 }
 
-// What came of a check.
+// Results of a check.
 const (
 	triedYes = "yes"
 	triedNo  = "no"
 	triedNot = "not tried"
 )
 
-// notTried is why a check came to nothing that is no failure.
+// notTried is the reason why a check was skipped without being a failure.
 type notTried string
 
 func (n notTried) Error() string { return string(n) }
 
-// trial is how an agent is to be tried.
+// trial describes a test of an agent.
 type trial struct {
 	agent   string
 	command []string
@@ -46,7 +46,7 @@ type trial struct {
 	offline bool
 }
 
-// words of the conversation, where the person gives none.
+// Default texts of the conversation.
 const (
 	tryPrompt = "This is a test of the connection. Answer with the word ready, and do nothing else."
 	tryMail   = "This is a test of the mail. Answer with the word received, and do nothing else."
@@ -146,7 +146,7 @@ func (a *app) showTried(r tried) {
 	}
 }
 
-// try makes the checks in order. What rests on one that failed is not tried.
+// try runs the checks in order. It skips those that depend on a failed one.
 func (s *sandbox) try(ctx context.Context, t trial, show func(tried)) ([]tried, error) {
 	var list []tried
 	check := func(name, skip string, f func() (string, error)) bool {
@@ -241,12 +241,12 @@ func (s *sandbox) ready(ctx context.Context, t trial) (string, error) {
 	return r.shown(), err
 }
 
-// restsFor is how long an agent that only its screen tells of may be at rest before a turn
-// that was not seen is taken to be over.
+// restsFor is how long an agent observed only by its screen must be at rest before an unseen turn
+// counts as over.
 const restsFor = 10 * time.Second
 
-// prompted: what shows that the first prompt was taken is that it worked. A turn may be over
-// before its screen is read, which is no failure where nothing else could tell.
+// prompted checks that the first prompt was accepted: the evidence is that the agent worked. A
+// turn may be over before the screen is read, which is no failure if nothing else could show it.
 func (s *sandbox) prompted(ctx context.Context, t trial) (string, error) {
 	var rests time.Time // since when it is at rest
 	over := false
@@ -298,7 +298,7 @@ func (s *sandbox) send(ctx context.Context, text string) (id string, err error) 
 	return sent.ID, err
 }
 
-// arrival is how far a message has come.
+// arrival is the delivery state of a message.
 type arrival struct {
 	State            team.DeliveryState
 	Evidence, Reason string
@@ -339,10 +339,9 @@ func (s *sandbox) came(ctx context.Context, t trial, id string, far team.Deliver
 	return evidence, err
 }
 
-// interrupted: what is interrupted is the turn of its own message. One that the mail
-// before it began may go on when that is accepted, and some agents give evidence of a
-// message at the end of its turn only, so that injected is what is waited for. A model
-// that answers at once has nothing to be interrupted.
+// interrupted interrupts the turn of its own message. A turn begun by earlier mail may continue
+// when that message is accepted, and some agents give evidence of a message only at the end of its
+// turn, so it waits for injected. A model that answers at once cannot be interrupted.
 func (s *sandbox) interrupted(ctx context.Context, t trial) (string, error) {
 	began := time.Now()
 	id, err := s.send(ctx, t.busy)

@@ -10,8 +10,8 @@ import (
 	"github.com/teamctl/teamctl/tool"
 )
 
-// What was so already is no error: whoever runs a command twice gets the same
-// result, with an outcome that begins with already_.
+// A state that already holds is no error: a command that is run twice gives the same result, with
+// an outcome that begins with already_.
 
 // settledTask is the result of a verb that changes one task.
 type settledTask struct {
@@ -19,7 +19,7 @@ type settledTask struct {
 	Outcome string `json:"outcome,omitempty"` // already_completed, already_failed or already_pending
 }
 
-// settledAs is how a task stands after a verb of settle.
+// settledAs maps a verb of settle to the task's state after it.
 var settledAs = map[string]team.TaskStatus{
 	"completed": team.TaskCompleted, "failed": team.TaskFailed, "released": team.TaskPending, "ready again:": team.TaskPending,
 	"canceled": team.TaskFailed,

@@ -67,7 +67,7 @@ type chat struct {
 // errChatEnd ends following.
 var errChatEnd = errors.New("the end of the chat")
 
-// chatAnswer is what --once writes with --json.
+// chatAnswer is the output of --once with --json.
 type chatAnswer struct {
 	Message string         `json:"message"` // id
 	Turn    int64          `json:"turn"`
@@ -204,7 +204,7 @@ func (ch *chat) follow(ctx context.Context) error {
 	return err
 }
 
-// chatBack is how many entries of the past a chat begins with.
+// chatBack is the number of past entries that a chat shows at its start.
 const chatBack = 20
 
 // read takes the lines of the person.

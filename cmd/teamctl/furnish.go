@@ -26,9 +26,8 @@ type source struct {
 	dry, remove bool // only show the difference; also remove what the file no longer has
 }
 
-// furnish records how the team's worktrees are provisioned. The commands of a file in the
-// repository are not run before a person has consented to them: whoever clones the repository has
-// not read them.
+// furnish records how the team's worktrees are set up. The commands of a file in the repository
+// need a person's consent before they run, since whoever clones the repository has not read them.
 func (a *app) furnish(ctx context.Context, t *tool.Team, c tool.Caller, f *teamfile.File, from source, made tool.TeamCreateOut) error {
 	b := team.Bootstrap{Furnishing: furnishing(f.Worktrees.Furnishing)}
 	for name, w := range f.Worktrees.Repos {

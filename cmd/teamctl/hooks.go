@@ -83,7 +83,7 @@ func (a *app) hooks(out tool.HooksOut) {
 	}
 }
 
-// rules tells the team the rules of its file.
+// rules sets the hooks of the team file.
 func (a *app) rules(ctx context.Context, t *tool.Team, c tool.Caller, f *teamfile.File, from source, made tool.TeamCreateOut) error {
 	if len(f.Hooks) == 0 {
 		return nil
@@ -136,8 +136,8 @@ func (l *ruledLedger) CompleteVerified(ctx context.Context, ref ledger.TaskRef, 
 	return l.ruled(ctx, ref, res, func(ctx context.Context) ([]string, error) { return l.Ledger.CompleteVerified(ctx, ref, res, command) })
 }
 
-// ruled writes a completion that the rules let pass. A rule takes its own time, so the
-// write gets a time of its own after it.
+// ruled writes a completion that the hooks permit. A hook takes its own time, so the write gets a
+// time limit of its own after it.
 func (l *ruledLedger) ruled(ctx context.Context, ref ledger.TaskRef, res ledger.Result, write func(context.Context) ([]string, error)) ([]string, error) {
 	ctx = context.WithoutCancel(ctx)
 	if l.passed != ref {

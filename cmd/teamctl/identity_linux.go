@@ -81,8 +81,8 @@ func memberAbove(l team.Layout, named bool) string {
 const inProcess = "a member that runs in-process"
 
 // inProcessAbove returns inProcess if a child of a supervisor was started by a member that runs in
-// the supervisor's process. The environment of such a child says nothing, for the member chooses it:
-// only what the supervisor has recorded as a command of its person's is one.
+// the supervisor's process. The environment of such a child is no evidence, since the member
+// chooses it: only commands that the supervisor has recorded as its user's are the user's.
 func inProcessAbove(l team.Layout, child int) string {
 	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", child))
 	if err == nil && runs.BookOf(l).OfPerson(environOf(env)[team.EnvCommand]) {
@@ -135,7 +135,7 @@ func memberProcs(l team.Layout) map[backends.ProcID]string {
 	return known
 }
 
-// server is what a process is to the teams of a home directory.
+// server is the role of a process for the teams of a home directory.
 type server int
 
 const (

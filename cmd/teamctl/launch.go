@@ -75,7 +75,7 @@ func (l launcher) Plan(ctx context.Context, in supervisor.PlanIn) (supervisor.Pl
 	}
 	if !in.Adopt {
 		programs := out.Argv[:min(1, len(out.Argv))]
-		if info, err := ad.Lookup(m.Spec.Agent); err == nil && info.TakesCommand { // it may run behind a program of ours
+		if info, err := ad.Lookup(m.Spec.Agent); err == nil && info.TakesCommand { // it may run behind a program of teamctl
 			programs = append(slices.Clip(programs), m.Spec.Command[:min(1, len(m.Spec.Command))]...)
 		}
 		for _, p := range programs {

@@ -1,14 +1,14 @@
-// Command teamctl runs a team of coding agents on one machine. Every member is
-// a supervised process in its own tmux pane, with its own git worktree; the team
-// shares a task ledger and one mailbox per member.
+// Command teamctl runs a team of coding agents on one machine. Every member is a supervised process
+// in its own tmux pane, with its own git worktree; the team shares a task ledger and one mailbox per
+// member.
 //
 //	teamctl create demo --repo .
 //	teamctl spawn builder
 //	teamctl task add "vet" --run 'go vet ./...'
 //	teamctl wait --progress
 //
-// main wires the rooms together. Each verb is a file of its own with its command
-// as data at the top; output.go owns every word that a person reads.
+// main wires the packages together. Each verb is a file of its own with its command as data at the
+// top; output.go has all output for people.
 package main
 
 import (

@@ -129,7 +129,7 @@ func newMemoryRm(a *app) *cobra.Command {
 		Args:    takes(1, -1, "the keys of entries"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withMemory(cmd.Context(), func(s *memory.Store) error {
-				for _, key := range args { // all of them are there, or none is removed
+				for _, key := range args { // either all of them exist, or none is removed
 					if _, err := s.Get(cmd.Context(), key); err != nil {
 						return err
 					}

@@ -126,7 +126,7 @@ func (a *app) merge(ctx context.Context, t *tool.Team, c tool.Caller, in tool.Me
 // errMerge ends a merge that did not merge every branch.
 var errMerge = team.Errorf(team.CodeConflict, "not every branch was merged").WithReason(team.ReasonMergeIncomplete)
 
-// workHint says where the members' work is and how to get it, if there is any.
+// workHint returns a hint about where the members' work is and how to get it, if there is any.
 func (a *app) workHint(ctx context.Context, t *tool.Team) error {
 	members, err := t.Ledger.Members(ctx, true)
 	if err != nil {

@@ -70,7 +70,7 @@ each other never leaves the team.`,
 	return cmd
 }
 
-// sinks prints the sinks; with an outcome where a change was none.
+// sinks prints the sinks, with the outcome of a command that changed nothing.
 func (a *app) sinks(ctx context.Context, t *tool.Team, outcome string) error {
 	specs, err := t.Sinks(ctx)
 	out := sinkList{specs, outcome}

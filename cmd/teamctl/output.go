@@ -189,5 +189,5 @@ func dash(s string) string {
 	return s
 }
 
-// errSaid ends a command whose result on stdout already says that it failed.
+// errSaid ends a command whose result on stdout already reports the failure.
 var errSaid = team.Errorf(team.CodeUnavailable, "told in the result")

@@ -216,7 +216,7 @@ func stateSince(m ledger.Member) time.Time {
 	return time.UnixMilli(look.Since(m))
 }
 
-// activity is what a running agent does, and how long ago that was last observed.
+// activity returns what a running agent is doing, and how long ago that was observed.
 func (a *app) activity(m psMember) string {
 	if m.WaitsOn != "" {
 		return "waiting (" + m.WaitsOn + ")"
@@ -227,7 +227,7 @@ func (a *app) activity(m psMember) string {
 	return activity(m.Member) + " " + a.out.style.Yellow("(stalled "+view.Elapsed(time.Since(time.UnixMilli(m.StalledSince)))+")")
 }
 
-// activity is what a running agent does; empty for others.
+// activity returns what a running agent is doing; empty for others.
 func activity(m ledger.Member) string {
 	if m.Observed != team.Running {
 		return "-"

@@ -24,10 +24,10 @@ import (
 // trySubject is the name of a sandbox's member.
 const trySubject = "subject"
 
-// sandbox is a team that exists only for a test and is used through the program itself, as a
-// person would. All of it is in one directory below the person's home, not in a temporary one:
-// agents ignore settings in places where others may write. The directory is locked during the
-// test, so that the next test can tell what a killed one left behind.
+// sandbox is a team that exists only for a test and is used through the program itself, like a
+// person would. All of it is in one directory below the home directory, not in a temporary one,
+// since agents ignore settings in directories where others may write. The directory is locked
+// during the test, so that the next test recognises what a killed one has left.
 type sandbox struct {
 	dir  string
 	work string
@@ -199,7 +199,7 @@ type sandboxMember struct {
 	Exit     string        `json:"exitText"`
 }
 
-// place is where it runs, as a value of --backend.
+// place returns where it runs, as a value of --backend.
 func (m sandboxMember) place() string {
 	if strings.HasPrefix(m.PaneID, "%") {
 		return "tmux"
@@ -243,7 +243,7 @@ func (r sandboxState) rested(since time.Time) bool {
 	return told && r.Activity == team.Idle && r.At.After(since)
 }
 
-// restsOnScreen reports whether it is idle by its screen, and nothing else tells of it.
+// restsOnScreen reports whether it is idle according to its screen, without any other source.
 func (r sandboxState) restsOnScreen() bool {
 	return r.Activity == team.Idle && !slices.ContainsFunc(r.Recent, func(o team.Observation) bool {
 		return o.Activity != "" && o.Tier < team.TierTitle
@@ -317,7 +317,7 @@ func (s *sandbox) shows(ctx context.Context) []string {
 	if err := s.run(ctx, &screen, "capture", trySubject); err != nil || strings.TrimSpace(screen.Text) == "" {
 		out, err := s.output(ctx, "logs", trySubject)
 		if err != nil {
-			return nil // there is none, as the check has reported
+			return nil // the check has reported that it is missing
 		}
 		screen.Text = ""
 		for dec := json.NewDecoder(bytes.NewReader(out)); ; screen.Text += "\n" {
@@ -364,7 +364,7 @@ func (s *sandbox) until(ctx context.Context, t trial, what string, ok func() (go
 	}
 }
 
-// close ends the team and removes all of it. What cannot be ended is left and reported.
+// close ends and removes the team. It reports what cannot be ended.
 func (s *sandbox) close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sandboxWithin)
 	defer cancel()

@@ -73,7 +73,7 @@ func modelName(s ledger.Session) string {
 	return s.ProviderOverride + "/" + s.ModelOverride
 }
 
-// transcript is what session show and export write.
+// transcript is the output of session show and export.
 type transcript struct {
 	Session ledger.Session       `json:"session"`
 	Turns   []ledger.TurnJob     `json:"turns"`

@@ -1,6 +1,6 @@
 package main
 
-// setting is what a command does that shows a word about a member, or changes it.
+// setting is the result of a command that shows or changes a property of a member.
 type setting[T ~string] struct {
 	status      string // shown, changed or already_set
 	before, now T      // before is set after a change
@@ -21,7 +21,7 @@ func showOrSet[T ~string](args []string, current T, set func(T) (T, error)) (set
 	return setting[T]{status: "changed", before: current, now: now}, nil
 }
 
-// print prints it for people; is comes before the word of a member that had it already.
+// print prints it for people; is precedes the value of a member that had it already.
 func (s setting[T]) print(a *app, member, is string) {
 	switch s.status {
 	case "changed":

@@ -16,7 +16,7 @@ import (
 	"github.com/teamctl/teamctl/tool/look"
 )
 
-// shown is what show writes: one thing, under the word for it.
+// shown is the output of show: one item, under the name of its kind.
 type shown struct {
 	Kind     string            `json:"kind"` // team, member, task, approval or message
 	Team     *view.Snapshot    `json:"team,omitempty"`

@@ -20,7 +20,7 @@ type spawnFlags struct {
 	memory, pids, cpu      string
 }
 
-// asked is what the command line asks for.
+// asked returns the spawn requested by the command line.
 func (f *spawnFlags) asked(cmd *cobra.Command, args []string) (in tool.SpawnIn, err error) {
 	in = f.in
 	in.Name = args[0]
@@ -185,8 +185,8 @@ func tidy(list []tool.Spawned) {
 	}
 }
 
-// saidName says once, before anything else, that a name was changed. A warning that says
-// so is not said again.
+// saidName reports once, before anything else, that a name was changed. A warning about that is
+// not repeated.
 func (a *app) saidName(asked string, list []tool.Spawned) {
 	key, err := team.AgentKey(asked)
 	switch {
@@ -206,7 +206,7 @@ func (a *app) saidName(asked string, list []tool.Spawned) {
 	}
 }
 
-// spawned tells of new members: of those that came up, and those that did not.
+// spawned reports new members: those that came up, and those that did not.
 func (a *app) spawned(t *tool.Team, list []tool.Spawned) {
 	if list == nil {
 		list = []tool.Spawned{}
@@ -221,7 +221,7 @@ func (a *app) spawned(t *tool.Team, list []tool.Spawned) {
 			continue
 		}
 		if s.Error != "" && len(list) == 1 {
-			continue // the command's own error says it
+			continue // the command's own error reports it
 		}
 		if s.Error != "" {
 			a.out.note("%s did not start: %s", s.Name, printable(s.Error))

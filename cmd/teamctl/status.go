@@ -18,7 +18,8 @@ import (
 	"github.com/teamctl/teamctl/tool/look"
 )
 
-// status is where a person is, what runs, what waits for them, and what to type next.
+// status is the current state of a person's work: what runs, what waits for them, and what to type
+// next.
 type status struct {
 	Dir        string        `json:"dir"`
 	Team       string        `json:"team,omitempty"`
@@ -47,7 +48,7 @@ type waitingItem struct {
 	Command string `json:"command"`
 }
 
-// waitingShown is how many items of one kind are shown.
+// waitingShown is the maximum number of displayed items of one kind.
 const waitingShown = 3
 
 func newStatus(a *app) *cobra.Command {
@@ -106,8 +107,8 @@ func (a *app) welcome(ctx context.Context) error {
 	return nil
 }
 
-// within leaves out of what waits for the person what would push the rest of a status past
-// the top of a terminal with so many rows.
+// within shortens the list of what waits for the person, so that the rest of a status stays within
+// a terminal with rows lines.
 func within(s status, rows int) status {
 	// Around the two lines of each: three of the team, a blank line and a title twice, the
 	// line about the help after a blank one, and the next prompt.
@@ -211,7 +212,7 @@ func (c *memberCounts) add(m ledger.Member) {
 	}
 }
 
-// waiting is what a person is to look at: what waits in the team, and mail.
+// waiting returns what needs a person: requests in the team, and mail.
 func (a *app) waiting(ctx context.Context, t *tool.Team, c tool.Caller) ([]waitingItem, error) {
 	list := []waitingItem{}
 	needs, err := look.Needs(ctx, t)
@@ -333,7 +334,7 @@ func (a *app) showStatus(s status) {
 	}
 }
 
-// String says the counts in words, those that are 0 left out.
+// String returns the counts in words, without those that are 0.
 func (c memberCounts) String() string {
 	if c.Total == 0 {
 		return "none"
@@ -378,7 +379,7 @@ func plural(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// forPeople counts the mail that a person has to read: idle notices say what ps says.
+// forPeople counts the mail that a person must read: idle notices repeat what ps shows.
 func forPeople(entries []tool.InboxEntry) int {
 	n := 0
 	for _, e := range entries {

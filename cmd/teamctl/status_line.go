@@ -16,7 +16,7 @@ import (
 	"github.com/teamctl/teamctl/tool/look"
 )
 
-// statusLine is what is asked of status as one line.
+// statusLine has the options of status as one line.
 type statusLine struct {
 	format            string
 	all, follow, tmux bool
@@ -80,7 +80,7 @@ func (a *app) putGlances(l statusLine, list []view.Glance) {
 	}
 }
 
-// distinct calls put with what differs from the one before.
+// distinct calls put only with values that differ from the previous one.
 func distinct(put func([]view.Glance) error) func([]view.Glance) error {
 	var last []view.Glance
 	shown := false
@@ -93,8 +93,8 @@ func distinct(put func([]view.Glance) error) func([]view.Glance) error {
 	}
 }
 
-// glances reads the team that commands work on, none where there is no team, or all. It
-// starts no supervisor: a bar asks every few seconds.
+// glances reads the current team, if there is one, or all teams. It starts no supervisor, since a
+// status bar calls it every few seconds.
 func (a *app) glances(ctx context.Context, all bool) ([]view.Glance, error) {
 	env, err := a.tools()
 	if err != nil {
@@ -117,7 +117,7 @@ func (a *app) glances(ctx context.Context, all bool) ([]view.Glance, error) {
 		if err != nil && !all {
 			return nil, err
 		}
-		if err != nil { // the others are told all the same
+		if err != nil { // the others are shown anyway
 			g = view.Glance{Team: key, Unread: err.Error()}
 		}
 		list = append(list, g)

@@ -111,8 +111,8 @@ func (a *app) paintLane(s view.LaneState, text string) string {
 	return style.Dim(text)
 }
 
-// window is what part of a team's history a command is about: a run, by default the current
-// one, or from a time on.
+// window selects a part of a team's history: a run, by default the current one, or the time since
+// a moment.
 type window struct {
 	run   int64
 	since string

@@ -17,7 +17,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// screenFlags are what is asked of the full screen.
+// screenFlags are the options of the full screen.
 type screenFlags struct {
 	view, selected  string
 	readOnly, ascii bool
@@ -118,8 +118,8 @@ func unicodeLocale() bool {
 	return true
 }
 
-// screenHome is what a screen knows of the machine. It opens every team once and closes
-// all of them with the screen.
+// screenHome is a screen's access to the machine. It opens every team once and closes all with the
+// screen.
 type screenHome struct {
 	app *app
 	ctx context.Context

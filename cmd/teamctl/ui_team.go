@@ -104,7 +104,8 @@ func (s *screenTeam) Screen(ctx context.Context, name string, each func(view.Fra
 	}
 	defer stop()
 	for {
-		// Looking at a screen starts no supervisor: the board would hide that there is none.
+		// Looking at a screen starts no supervisor: otherwise the board could not show that there is
+		// none.
 		sup, err := s.team.RunningSupervisor(ctx)
 		if err != nil {
 			return err

@@ -199,7 +199,7 @@ func (a *app) agreeUp(ctx context.Context, env *tool.Env, c tool.Caller, f *team
 	return a.agree(ctx, env, c, from.file, append(commands, later...), from.agreed, again)
 }
 
-// upped tells what was changed, or would be.
+// upped reports what was changed, or would be.
 func (a *app) upped(out upOut, fresh bool) {
 	if a.out.value(out) {
 		return
@@ -265,7 +265,7 @@ func there(ctx context.Context, env *tool.Env, key string, in tool.TeamCreateIn,
 	return tool.TeamCreateOut{TeamName: key, TeamFilePath: t.Layout.Config(), LeadAgentID: team.AgentID(team.LeadName, key), Repo: row.Repo, Base: row.Base, Repos: more}, err
 }
 
-// declared is what the file says there is, each member by a name of its own.
+// declared returns the content of the file, each member with a name of its own.
 func declared(f *teamfile.File, from source, tasks []ledger.NewTask) (d tool.Declared, err error) {
 	d.Tasks = tasks
 	at := place()
@@ -301,7 +301,7 @@ func declared(f *teamfile.File, from source, tasks []ledger.NewTask) (d tool.Dec
 	return d, nil
 }
 
-// fill makes the team as the file says.
+// fill makes the team match the file.
 func (a *app) fill(ctx context.Context, env *tool.Env, c tool.Caller, f *teamfile.File, from source, d tool.Declared, out *upOut) (err error) {
 	t, err := env.Open(ctx, out.Team.TeamName)
 	if err != nil {

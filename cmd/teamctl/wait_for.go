@@ -14,7 +14,7 @@ import (
 // may never come, and a wait without a limit would hang silently.
 const activityWait = 2 * time.Minute
 
-// forever stands for no limit.
+// forever means no limit.
 const forever = 100 * 365 * 24 * time.Hour
 
 // awaited is what wait waits for instead of tasks.

@@ -200,7 +200,7 @@ it prints the board once.`,
 	return cmd
 }
 
-// boardTasks is how many of the tasks that nobody works on are read for a line about a team.
+// boardTasks is how many tasks that are not in progress are read for a summary of a team.
 const boardTasks = 100
 
 // printBoard prints the board once.
@@ -237,8 +237,8 @@ func detachClient(ctx context.Context) error {
 // started.
 const attendedAgain = 10 * time.Second
 
-// keepAttended keeps the team's supervisor up until stop is called. What shows the team
-// does not end when that fails: it is tried again.
+// keepAttended keeps the team's supervisor running until stop is called. A failure does not end
+// the display of the team: it retries.
 func keepAttended(ctx context.Context, t *tool.Team) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})

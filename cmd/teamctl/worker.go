@@ -60,7 +60,7 @@ func builtInCommand(use, short string, run func(context.Context, agent.Identity)
 	return cmd
 }
 
-// identityFlags are how a launch tells an agent of ours who it is.
+// identityFlags defines the flags by which a launch passes an identity to a built-in agent.
 func identityFlags(f *pflag.FlagSet, id *agent.Identity, mode *string, bypass *bool) {
 	f.StringVar(&id.AgentID, "agent-id", "", "name@team")
 	f.StringVar(&id.Name, "agent-name", "", "name")
@@ -99,8 +99,7 @@ func completeIdentity(cmd *cobra.Command, id *agent.Identity, mode string, bypas
 	return nil
 }
 
-// workplace is where a worker lives: a process of its own, or a goroutine of the
-// supervisor's.
+// workplace is where a worker runs: a process of its own, or a goroutine of the supervisor.
 type workplace struct {
 	dir     string // empty: the working directory
 	environ []string
@@ -117,7 +116,7 @@ func (p workplace) getenv(key string) string {
 	return ""
 }
 
-// station is what an agent of ours has in its team.
+// station has what a built-in agent uses of its team.
 type station struct {
 	team   *tool.Team
 	caller tool.Caller
@@ -146,7 +145,7 @@ func (a *app) enter(ctx context.Context, id *agent.Identity, at workplace) (_ *s
 	if at.out == nil {
 		at.out = a.out.stdout
 	}
-	if env.Watch == nil { // else it is the supervisor's, which tells its log
+	if env.Watch == nil { // otherwise it is the supervisor's, which logs errors
 		t.Watch.Degraded = degraded(at.out)
 	}
 	c, err := t.Identify(ctx, id.AgentID, at.getenv(team.EnvToken))
@@ -213,7 +212,7 @@ func (s *station) enterWorktree(ctx context.Context) (done func(), err error) {
 	if m.Spec.WorktreeMode != "own" {
 		return repo.Wait, nil
 	}
-	// What killed an earlier life of this agent may have cut a git short.
+	// A kill of an earlier life of this agent may have interrupted git.
 	notes, err := repo.Recover(ctx, tree.Path, t.Layout.Key, m.Name)
 	for _, n := range notes {
 		_, _ = fmt.Fprintf(s.env.Out, "%s: %s\n", m.AgentID, n)
@@ -226,7 +225,7 @@ func (s *station) enterWorktree(ctx context.Context) (done func(), err error) {
 	return repo.Wait, nil
 }
 
-// degraded tells a worker's log that it is not woken by events, and when it is again.
+// degraded reports in a worker's log that no events wake it, and when they do again.
 func degraded(out io.Writer) func(error) {
 	return func(reason error) {
 		if reason == nil {
@@ -237,8 +236,8 @@ func degraded(out io.Writer) func(error) {
 	}
 }
 
-// readiness tells the supervisor once that the worker takes messages. One that is
-// away is no reason to wait: the next one finds it in the bundle.
+// readiness reports to the supervisor once that the worker takes messages. It does not wait for a
+// supervisor: the next one finds the report in the bundle.
 func readiness(b team.Bundle, name string, at workplace) func() {
 	socket, gen := at.getenv(team.EnvNotify), at.getenv(team.EnvGen)
 	if socket == "" {

@@ -14,16 +14,16 @@ type Client struct {
 	Program []string // below the cache: the native program, or node and a script
 	Tool    string   // prefix of our tools in the model's words
 	Ask     string   // a line of a script that makes it ask for permission
-	Plan    string   // its tool that shows a plan; "" where teamctl is told of none
-	// AsksTrust: it asks its person whether a repository is trusted. Trusts is the key that
-	// says yes, "" where that is not a key.
+	Plan    string   // its tool that submits a plan; "" if teamctl is not notified of one
+	// AsksTrust: it asks whether the user trusts a repository. Trusts is the key for yes, "" if no
+	// key answers.
 	AsksTrust bool
 	Trusts    string
-	Asks      string // its tool that asks its person something; "" where teamctl is told of none
+	Asks      string // its tool that asks the user a question; "" if teamctl is not notified of one
 	// Escapes: what a hook adds reaches the model with its angle brackets as entities, the
 	// result of a tool as JSON.
 	Escapes bool
-	Native  bool // it has teams of its own, which the bridge joins; the stand-ins have none
+	Native  bool // it has native teams, which the bridge joins; the stand-ins have none
 	// Sandboxed: its shell may not write to a git directory outside of the worktree, and it
 	// asks its person for that.
 	Sandboxed bool
@@ -32,7 +32,7 @@ type Client struct {
 	AsksInWorktree bool
 }
 
-// Label tells it from other versions of the same program.
+// Label distinguishes it from other versions of the same program.
 func (c Client) Label() string {
 	if c.Older {
 		return c.Name + "@" + c.Version
@@ -78,8 +78,8 @@ func Clients() []Client {
 	}
 }
 
-// StandIns are the same CLIs as stand-ins: cache, a new directory, gets a link of each
-// name to self, a program that gives fakecli.Main the first word.
+// StandIns returns the same CLIs as stand-ins: cache, a new directory, gets a link for each name
+// to self, a program that first calls fakecli.Main.
 func StandIns(self, cache string) ([]Client, error) {
 	if err := os.Mkdir(cache, 0o700); err != nil {
 		return nil, err

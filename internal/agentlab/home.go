@@ -14,15 +14,15 @@ import (
 	"github.com/teamctl/teamctl/internal/strays"
 )
 
-// Home is where the CLIs run: a person's home directory, their repository, and
-// teamctl's own home.
+// Home is the environment of the CLIs: a user's home directory, a repository, and teamctl's own
+// home directory.
 type Home struct {
 	Dir     string   // everything but the sockets
 	Repo    string   // a git repository with one empty commit
 	User    string   // $HOME
 	Teams   string   // $TEAMCTL_HOME
 	Sockets string   // $TEAMCTL_RUNTIME_DIR, short
-	Env     []string // of every process in it: nothing of ours but the PATH
+	Env     []string // of every process in it: only PATH is inherited
 
 	// Files are the person's own files as they were written, by their path below User.
 	Files map[string]string
@@ -91,9 +91,9 @@ func Configure(home, url, repo string) (map[string]string, error) {
 	return files, nil
 }
 
-// configs are the persons' own files: what keeps each CLI from asking who they are,
-// and lets the commands of the checks run that are not the question. They are in the
-// form of today: a program moves what is in an older one, and that is no change of ours.
+// configs returns the users' own files, which keep each CLI from asking for an account, and permit
+// the commands of the checks that do not test permissions. They have the current format, since a
+// program converts an older one, which would look like a change made by teamctl.
 func configs(url, repo string) map[string]string {
 	return map[string]string{
 		".gitconfig":            "[user]\n\tname = a\n\temail = a@example.org\n",
@@ -135,7 +135,7 @@ func geminiRule(prefix string) string {
 func (h *Home) Run(ctx context.Context, argv ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Dir, cmd.Env = h.Repo, h.Env
-	cmd.WaitDelay = 5 * time.Second // one that is killed may have children with its output
+	cmd.WaitDelay = 5 * time.Second // children of a killed command may hold its output
 	var out, bad bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &bad
 	if err := cmd.Run(); err != nil {
@@ -144,7 +144,7 @@ func (h *Home) Run(ctx context.Context, argv ...string) (string, error) {
 	return out.String(), nil
 }
 
-// Reap ends what was started in the home and nobody ended.
+// Reap ends processes that were started in the home directory and are still running.
 func (h *Home) Reap() error { return strays.End(h.Processes) }
 
 // Processes are those that run in the home, this one apart: every one has the home in

@@ -23,7 +23,7 @@ func (l Letter) Accepted() bool {
 	return l.State == "accepted" || l.State == "read" || l.State == "answered"
 }
 
-// Tally is what the requests of a model say about the receipts of letters.
+// Tally compares the requests of a model with the receipts of letters.
 type Tally struct {
 	Sent    int
 	Lost    []string // never whole in a request
@@ -35,9 +35,9 @@ type Tally struct {
 	Order   []string // came in before a letter that was sent earlier
 }
 
-// Compare compares receipts with the requests that a model received of a client. Letters
-// are in the order in which they were sent to one recipient; shown gives a text as it
-// stands in the frame of a message.
+// Compare compares receipts with the requests that a model received from a client. Letters are in
+// the order of sending to one recipient; shown returns a text as it appears in the frame of a
+// message.
 func (c Client) Compare(letters []Letter, requests []fakemodel.Request, shown func(text string) string) Tally {
 	t := Tally{Sent: len(letters)}
 	came := map[int]string{}
@@ -95,7 +95,7 @@ func (c Client) Compare(letters []Letter, requests []fakemodel.Request, shown fu
 	return t
 }
 
-// old is a letter that stands in what came before the newest of a request.
+// old is a letter in the part before the newest text of a request.
 type old struct {
 	request      int
 	plain, whole bool
@@ -140,7 +140,7 @@ func (c Client) answered(letters []Letter, requests []fakemodel.Request, shown f
 	return found
 }
 
-// begins is where the text of a letter begins in what came in.
+// begins returns where the text of a letter begins in incoming text.
 func begins(came, token string) int {
 	for _, line := range []string{"\n", `\n`} {
 		if i := strings.Index(came, line+token); i >= 0 {
@@ -197,8 +197,8 @@ func unquoted(text string) string {
 	}
 }
 
-// escape is the length of the escape of JSON that stands behind a backslash, 0 where none
-// does. Escapes of code units in a row are one: they may be the halves of a character.
+// escape returns the length of the JSON escape that follows a backslash, 0 if there is none.
+// Consecutive escapes of code units count as one, since they may be the halves of a character.
 func escape(rest string) int {
 	if rest != "" && strings.IndexByte(`"\/bfnrt`, rest[0]) >= 0 {
 		return 1

@@ -71,7 +71,7 @@ type acpAgent struct {
 
 	mu        sync.Mutex
 	mode      string
-	over      chan string // of the prompt under way
+	over      chan string // of the current prompt
 	cancelled bool
 	failed    string    // the error that ended the turn
 	used      acp.Usage // in this turn
@@ -86,7 +86,7 @@ func (a *acpAgent) in() string {
 	return a.mode
 }
 
-// leavePlan shows a plan; the answer is the mode to go on in.
+// leavePlan submits a plan; the answer is the mode in which to continue.
 func (a *acpAgent) leavePlan(ctx context.Context, call string, input json.RawMessage) bool {
 	var raw any
 	if json.Unmarshal(input, &raw) != nil {

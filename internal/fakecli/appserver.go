@@ -20,13 +20,12 @@ import (
 	"github.com/coder/websocket"
 )
 
-// AppServer is a codex app-server with one thread, as its TUI makes it: what 0.169
-// was seen to do over a unix socket, and nothing else of it.
+// AppServer is a codex app-server with one thread, as created by its TUI: it has exactly the
+// behaviour seen in 0.169 over a unix socket.
 //
-// A thread without a turn cannot be resumed. Status changes go to every client,
-// everything else to those that have resumed the thread. A turn/start on a busy
-// thread steers it. An open request for approval is sent to each client that
-// resumes, and whoever answers first settles it for all.
+// A thread without a turn cannot be resumed. Status changes go to every client, everything else to
+// clients that have resumed the thread. A turn/start on a busy thread steers it. An open approval
+// request is sent to each client that resumes, and the first answer settles it for all.
 type AppServer struct {
 	Engine *Engine
 	// Thread is its id; "" until a client begins or resumes one.
@@ -130,7 +129,7 @@ func (s *AppServer) Close() {
 	s.done.Wait()
 }
 
-// Policy is what the last turn was begun with, as JSON.
+// Policy returns the policy of the last turn, as JSON.
 func (s *AppServer) Policy() string {
 	last, _ := s.policy.Load().(string)
 	return last
@@ -147,7 +146,7 @@ func (s *AppServer) Commands() (lines []string) {
 	return lines
 }
 
-// Content is what the last form was filled in with, as JSON; "" for nothing.
+// Content returns the fields of the last completed form, as JSON; "" for none.
 func (s *AppServer) Content() string {
 	last, _ := s.content.Load().(string)
 	return last
@@ -213,7 +212,7 @@ func (s *AppServer) accept(w http.ResponseWriter, r *http.Request) {
 		}
 		s.send(c, obj{"id": m.ID, "result": result})
 		if m.Method == "thread/resume" {
-			s.send(c, obj{"method": tokenUsage, "params": s.usage()}) // whoever resumes is told what it has used
+			s.send(c, obj{"method": tokenUsage, "params": s.usage()}) // a client that resumes gets the usage so far
 			s.mu.Lock()
 			open := s.open
 			s.mu.Unlock()
@@ -256,7 +255,7 @@ func (s *AppServer) thread() string {
 	return s.Thread
 }
 
-// begin makes a thread of the id, or takes up the one that was kept under it.
+// begin creates a thread with the id, or resumes the stored one.
 func (s *AppServer) begin(id string, resume bool) error {
 	s.mu.Lock()
 	begins := s.Begins
@@ -442,7 +441,7 @@ type shell struct {
 	pid  int // of its group
 }
 
-// runs tells of a command of a turn, which an interrupt leaves and Close ends.
+// runs reports a command of a turn, which an interrupt leaves running and Close ends.
 func (s *AppServer) runs(line string, pid int) (ended func()) {
 	s.mu.Lock()
 	s.last++
@@ -477,8 +476,8 @@ func (s *AppServer) item(typ string, more obj) {
 	s.tell(false, "item/completed", obj{"threadId": s.thread(), "item": i})
 }
 
-// failed tells of an error that ends the turn, after the status that it leads to: words
-// that end in "within 5s" name a window of the account that begins anew then.
+// failed reports an error that ends the turn, after the resulting status: a text that ends in
+// "within 5s" names the time until a window of the account begins again.
 func (s *AppServer) failed(_ context.Context, words string) bool {
 	info := "other"
 	if strings.Contains(words, "usage limit") {
@@ -500,7 +499,7 @@ func (s *AppServer) failed(_ context.Context, words string) bool {
 	return false
 }
 
-// wrote tells what the thread has used so far.
+// wrote reports the usage of the thread so far.
 func (s *AppServer) wrote(role string, _ any, used Used) {
 	if role != "assistant" {
 		return
@@ -532,7 +531,7 @@ func (s *AppServer) active(turn string) {
 		s.broken = nil
 	}
 	s.mu.Unlock()
-	if is := s.status(); is["type"] != "systemError" { // that was told with the error
+	if is := s.status(); is["type"] != "systemError" { // that was reported with the error
 		status := obj{"type": "idle"}
 		if turn != "" {
 			status = obj{"type": "active", "activeFlags": []string{}}
@@ -584,7 +583,7 @@ func (s *AppServer) allow(ctx context.Context, call, tool string, input json.Raw
 	return ok
 }
 
-// settle is an answer to a request.
+// settle handles the answer to a request.
 func (s *AppServer) settle(id string, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -237,7 +237,7 @@ func (c *claudeSession) allow(ctx context.Context, _, tool string, input json.Ra
 	hooked := make(chan hookReply, 1)
 	go func() {
 		r := c.hooks.run(ctx, "PermissionRequest", obj{"tool_name": tool, "tool_input": input})
-		// A plain yes to a plan, or to a question, is none.
+		// A plain approval of a plan or a question has no effect.
 		if r.decision == "allow" && (tool == "ExitPlanMode" && len(r.input) == 0 || tool == "AskUserQuestion" && len(answersIn(r.input)) == 0) {
 			r.decision = ""
 		}
@@ -265,7 +265,7 @@ func (c *claudeSession) allow(ctx context.Context, _, tool string, input json.Ra
 	}
 }
 
-// status is what the session says of itself.
+// status writes the session's status file.
 func (c *claudeSession) status(status, waits string) {
 	now := time.Now().UnixMilli()
 	b, err := json.Marshal(obj{"pid": os.Getpid(), "sessionId": c.id, "cwd": c.dir, "version": claudeVersion(), "kind": "interactive", "name": c.name,
@@ -278,7 +278,7 @@ func (c *claudeSession) status(status, waits string) {
 	}
 }
 
-// readJSON reads a file; "" and one that is not there leave v as it is.
+// readJSON reads a file; "" and a missing file leave v unchanged.
 func readJSON(path string, v any) error {
 	if path == "" {
 		return nil

@@ -12,8 +12,8 @@ import (
 	"unicode/utf16"
 )
 
-// The versions of Claude Code whose manners the stand-in has. EnvClaude names one of them
-// for a test; without it the stand-in is the newest.
+// Versions of Claude Code whose behaviour the stand-in has. EnvClaude selects one of them for a
+// test; the default is the newest.
 const (
 	EnvClaude    = "FAKECLI_CLAUDE"
 	claudeOldest = "2.1.34"
@@ -29,8 +29,8 @@ func claudeVersion() string {
 
 func claudeIs(v string) bool { return claudeVersion() == v }
 
-// claudeShown is how many characters of a hook's context the model gets whole,
-// claudePreview how many it gets of a longer one.
+// claudeShown is the length up to which the model gets a hook's context whole, claudePreview how
+// much it gets of a longer one.
 const (
 	claudeShown   = 10_000
 	claudePreview = 2_000
@@ -38,7 +38,7 @@ const (
 
 const hookContext = " hook additional context: "
 
-// context is what the model gets of the context of a hook.
+// context returns the part of a hook's context that the model gets.
 func (c *claudeSession) context(event, text string) string {
 	if text == "" {
 		return ""
@@ -55,7 +55,7 @@ func (c *claudeSession) context(event, text string) string {
 		head, float64(len(text))/1024, string(utf16.Decode(units[:claudePreview])))
 }
 
-// keptGoing is what goes on with a turn that a hook does not let end.
+// keptGoing returns the text that continues a turn which a hook keeps from ending.
 func (c *claudeSession) keptGoing(r hookReply) string {
 	more := ""
 	switch {
@@ -76,8 +76,7 @@ func (c *claudeSession) keptGoing(r hookReply) string {
 	return more
 }
 
-// claudeFlush is how long the program keeps what it writes to its transcript: a process
-// that is killed before takes that with it.
+// claudeFlush is how long the program buffers its transcript: a killed process loses the rest.
 const claudeFlush = 100 * time.Millisecond
 
 // recordsTo writes the conversation to the transcript, and to what is resumed, a moment
@@ -148,8 +147,8 @@ func (c *claudeSession) recordsTo(ctx context.Context, transcript string) func()
 	return flush
 }
 
-// recorded is what the transcript has of a message: the oldest version leaves out what
-// hooks have added.
+// recorded returns what the transcript contains of a message: the oldest version omits text added
+// by hooks.
 func (c *claudeSession) recorded(content any) any {
 	blocks, ok := content.([]any)
 	if !ok || !claudeIs(claudeOldest) {

@@ -91,7 +91,8 @@ func codexEngine(ctx context.Context, config []string, dir string) (e *Engine, s
 	return e, stop, nil
 }
 
-// codexTalks is the TUI of a version that nothing but its screen reaches, until that is gone.
+// codexTalks is the TUI of a version that can be reached only by its screen, until the screen is
+// gone.
 func codexTalks(ctx context.Context, screen *terminal, config []string, dir, prompt string, lines <-chan string, gone <-chan struct{}) error {
 	e, stop, err := codexEngine(ctx, config, dir)
 	if err != nil {
@@ -151,7 +152,7 @@ func codexServers(config []string) map[string]mcpServer {
 	return out
 }
 
-// codexEnv is what a server gets of the environment: little, and what env_vars names.
+// codexEnv returns the environment of a server: few variables, and those named by env_vars.
 func codexEnv(config []string) []string {
 	names := []string{"PATH", "HOME", "TMPDIR", "LANG"}
 	for _, c := range config {
@@ -213,7 +214,7 @@ func (t *codexTUI) run(socket, resume, prompt string) error {
 	}
 	go func() {
 		t.read(ctx)
-		cancel() // the server is gone
+		cancel() // the server has exited
 	}()
 	t.call(ctx, "initialize", obj{"clientInfo": obj{"name": "codex-tui"}})
 	method, params := "thread/start", obj{}
@@ -266,7 +267,7 @@ func (t *codexTUI) call(ctx context.Context, method string, params obj) json.Raw
 
 func (t *codexTUI) send(ctx context.Context, v any) {
 	if b, err := json.Marshal(v); err == nil {
-		_ = t.ws.Write(ctx, websocket.MessageText, b) // reading tells
+		_ = t.ws.Write(ctx, websocket.MessageText, b) // a failure shows in reading
 	}
 }
 

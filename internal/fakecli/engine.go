@@ -26,11 +26,11 @@ type Engine struct {
 	Env   []string        // of the shell tool
 	Tools map[string]Tool // beside the shell
 
-	// Free tells the tool calls that nobody has to allow; nil for none.
+	// Free reports whether a tool call needs no permission; nil: all need it.
 	Free func(tool string, input json.RawMessage) bool
 	// Allow decides on a tool call; nil allows all. It may wait.
 	Allow   func(ctx context.Context, call string, tool string, input json.RawMessage) bool
-	Refusal string // set by Allow: what the model is told of its no, instead of the usual words
+	Refusal string // set by Allow: text for the model after a refusal, instead of the usual one
 	// Around a turn and a tool call; what they return comes in as text. Stop ends the
 	// turn with "" only.
 	Prompted, AfterTool, Stop func(ctx context.Context, text string) string
@@ -38,23 +38,23 @@ type Engine struct {
 	Seen func(Text)
 	// Active is called with the turn's id when a turn begins, and with "" when it ends.
 	Active func(turn string)
-	// Asks changes the conversation on its way to the model; nil leaves it.
+	// Asks changes the conversation in each request to the model; nil: no change.
 	Asks func(talk []message) []message
-	// Answering is called before the model is asked.
+	// Answering is called before each request to the model.
 	Answering func()
 	// Said is called with each answer.
 	Said func(text string)
-	// Failed is called with the words of a model that does not answer, and says whether
-	// it is to be asked again; nil shows them.
+	// Failed is called with the error of the model, and returns whether to repeat the request; nil
+	// shows the error.
 	Failed func(ctx context.Context, words string) (again bool)
 	// Runs is called with each command that begins, and what it returns with the end; where
 	// it is set, an interrupt leaves what a turn runs.
 	Runs func(line string, pid int) (ended func())
 	// Calls is called before a tool runs.
 	Calls func(tool string)
-	// Compact is a file: where it is, the conversation is replaced by a summary before the
-	// model is asked, the file is removed, and Compacted is called. Keeps tells the
-	// messages that are left as they are.
+	// Compact is a file: if it exists, the conversation is replaced by a summary before the next
+	// request, the file is removed, and Compacted is called. Keeps returns the messages that stay
+	// unchanged.
 	Compact   string
 	Keeps     func(talk []message) []message
 	Compacted func(ctx context.Context)
@@ -83,14 +83,14 @@ type Engine struct {
 	wake   chan struct{}
 }
 
-// Text is something that comes in. ID is the sender's, for receipts. What comes
-// quietly was not typed: Prompted is not called for it.
+// Text is incoming text. ID is the sender's, for receipts. Quiet text was not typed: Prompted is
+// not called for it.
 type Text struct {
 	ID, Text string
 	Quiet    bool
 }
 
-// Used is what an answer of the model has used.
+// Used is the usage of an answer of the model.
 type Used struct {
 	Input  int64 `json:"input_tokens"`
 	Output int64 `json:"output_tokens"`
@@ -101,7 +101,7 @@ type message struct {
 	Content any    `json:"content"`
 }
 
-// NewEngine makes an idle engine.
+// NewEngine returns an idle engine.
 func NewEngine(model, dir string) *Engine {
 	return &Engine{Model: model, Dir: dir, wake: make(chan struct{}, 1)}
 }
@@ -114,8 +114,8 @@ func (e *Engine) Load(talk json.RawMessage) error {
 	return json.Unmarshal(talk, &e.talk)
 }
 
-// append adds to the conversation. What is resumed has it before the record that others
-// read does: in the programs that is one file.
+// append adds to the conversation. It is stored for a resume before the record that others read,
+// since the programs store both in one file.
 func (e *Engine) append(m message) {
 	e.talk = append(e.talk, m)
 	if e.Keep != nil {
@@ -189,7 +189,7 @@ func (e *Engine) turnID() string {
 	return e.turn
 }
 
-// Turn is the id of the turn under way, "" when idle.
+// Turn returns the id of the current turn, "" when idle.
 func (e *Engine) Turn() string { return e.turnID() }
 
 func (e *Engine) active(turn string) {
@@ -198,9 +198,8 @@ func (e *Engine) active(turn string) {
 	}
 }
 
-// Send brings a text in: it begins a turn, or in mid-turn goes in at the next tool
-// boundary if steer is set, else after the turn. It returns the turn that takes it, "" for
-// one to come.
+// Send sends a text: it begins a turn, or during a turn is added at the next tool boundary if
+// steer is set, else after the turn. It returns the turn that takes it, "" for a later one.
 func (e *Engine) Send(t Text, steer bool) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -216,7 +215,7 @@ func (e *Engine) Send(t Text, steer bool) string {
 	return ""
 }
 
-// Begin begins a turn for what broken ones have left behind, if none is under way.
+// Begin begins a turn for texts left by broken turns, if no turn is running.
 func (e *Engine) Begin() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -255,7 +254,7 @@ func (e *Engine) add(in []Text, result ...any) {
 	}
 }
 
-// compacted compacts the conversation where somebody wants it.
+// compacted compacts the conversation on request.
 func (e *Engine) compacted() bool {
 	if e.Compact == "" || os.Remove(e.Compact) != nil {
 		return false
@@ -280,7 +279,7 @@ func (e *Engine) boundary() []Text {
 	return in
 }
 
-// do is one turn; its error is what has broken it.
+// do runs one turn; its error is what broke the turn.
 func (e *Engine) do(ctx context.Context, in []Text) error {
 	if e.Prompted != nil && !in[0].Quiet {
 		if more := e.Prompted(ctx, in[0].Text); more != "" {
@@ -374,7 +373,7 @@ func (e *Engine) run(ctx context.Context, c *toolUse) string {
 	return e.bash(ctx, in.Command)
 }
 
-// commandOf is what the shell tool is to run: nothing else is asked for.
+// commandOf returns the command of a shell tool call; other calls need no permission.
 func commandOf(input json.RawMessage) string {
 	var in struct{ Command, Cmd string }
 	_ = json.Unmarshal(input, &in)

@@ -113,7 +113,7 @@ func gemini(args []string) error {
 	var goesOn bool // with what AfterAgent has given
 	e.Said = func(text string) { t.say("✦ ", text); said += text }
 	e.Ended = func(_ string, err error) {
-		if errors.Is(err, context.Canceled) { // it calls the hook then, too, and goes on with nothing
+		if errors.Is(err, context.Canceled) { // it calls the hook then as well, and does not continue
 			h.run(ctx, "AfterAgent", obj{"prompt_response": cmp.Or(said, "[no response text]"), "stop_hook_active": goesOn})
 		}
 		said, goesOn = "", false
@@ -142,7 +142,7 @@ func gemini(args []string) error {
 		if goesOn = block != ""; !goesOn {
 			return ""
 		}
-		// It goes on with that as a prompt, of which BeforeAgent is told.
+		// It continues with that as a prompt, for which BeforeAgent is called.
 		if more := e.Prompted(ctx, block); more != "" {
 			return block + "\n<hook_context>" + more + "</hook_context>"
 		}
@@ -185,7 +185,7 @@ func geminiBottom(t *terminal) []string {
 	return append(out, "", strings.Repeat("▀", 60), " "+strings.TrimSpace("> "+text), strings.Repeat("▄", 60))
 }
 
-// geminiSettings is what it reads of its settings files.
+// geminiSettings has the used fields of its settings files.
 type geminiSettings struct {
 	HooksConfig struct{ Enabled *bool }
 	Hooks       map[string][]hookGroup
@@ -235,8 +235,7 @@ func geminiSettingsOf(trusted bool) (s geminiSettings, err error) {
 	return s, nil
 }
 
-// inJSON is the value of a variable as it stands in a text of JSON; one that is not set
-// keeps its name.
+// inJSON returns the value of a variable as part of a JSON text; an unset one keeps its name.
 func inJSON(name string) string {
 	value, ok := os.LookupEnv(name)
 	if !ok {
@@ -246,9 +245,9 @@ func inJSON(name string) string {
 	return strings.Trim(string(b), `"`)
 }
 
-// environment is what an MCP server, or a hook, gets before what its entry sets: a
-// server nothing that is named like a secret, a hook so where the person wants it, and
-// both little in GitHub Actions; but for what the settings allow.
+// environment returns the base environment of an MCP server or a hook: it withholds secrets by
+// name from servers, and on the user's request from hooks; in GitHub Actions both get few
+// variables. The settings may allow others.
 func (s geminiSettings) environment(server bool) []string {
 	r := s.Security.EnvironmentVariableRedaction
 	strict := os.Getenv("GITHUB_SHA") != ""
@@ -269,7 +268,8 @@ func (s geminiSettings) environment(server bool) []string {
 	})
 }
 
-// geminiShown is what its model gets of a tool's output: of a long one the begin and the end.
+// geminiShown returns the part of a tool's output that its model gets: of a long one the beginning
+// and the end.
 func geminiShown(text string) string {
 	const most, begin, end = 40_000, 8_000, 32_000
 	units := utf16.Encode([]rune(text))
@@ -279,7 +279,7 @@ func geminiShown(text string) string {
 	return string(utf16.Decode(units[:begin])) + "\n... [output truncated] ...\n" + string(utf16.Decode(units[len(units)-end:]))
 }
 
-// angles is what a hook adds as it is given to the model.
+// angles returns a hook's text as its model gets it.
 func angles(text string) string {
 	return strings.NewReplacer("<", "&lt;", ">", "&gt;").Replace(text)
 }

@@ -33,7 +33,7 @@ type hookGroup struct {
 // hookSet runs the hooks of one session.
 type hookSet struct {
 	events map[string][]hookGroup
-	base   obj               // what every hook is told
+	base   obj               // input of every hook
 	woken  func(text string) // an asynchronous hook hands something over
 	ctx    context.Context
 	env    []string // that they get; nil: all
@@ -42,12 +42,12 @@ type hookSet struct {
 	noRewake bool
 }
 
-// hookReply is what the hooks of an event have answered.
+// hookReply combines the answers of an event's hooks.
 type hookReply struct {
 	context  string          // to be added
-	block    string          // the turn goes on with this
+	block    string          // the turn continues with this
 	decision string          // allow, deny
-	input    json.RawMessage // to run with, where it says so
+	input    json.RawMessage // input to run with, if given
 	message  string
 }
 

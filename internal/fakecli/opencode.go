@@ -15,18 +15,17 @@ import (
 	"time"
 )
 
-// OpenCode is the HTTP server of an opencode TUI: what 1.18 was seen to do with the
-// paths that it has here. A post is answered before its message stands in the session, and
-// a message that is posted twice, with the same ids, stands there once. The model gets it
-// at the next tool boundary. What comes while a turn is broken off, or
-// fails, stands there until a later turn takes it: its session is told to be at rest
-// before that turn is over, and again when it is. A message that stands there already and
-// is posted with no parts begins a turn. Every other path answers with a page.
+// OpenCode is the HTTP server of an opencode TUI: it has the behaviour seen in 1.18 on the paths
+// implemented here. A post is answered before its message is in the session, and a message that is
+// posted twice, with the same ids, is in it once. The model gets it at the next tool boundary. A
+// message that arrives while a turn is aborted or fails stays in the session until a later turn
+// takes it: the session is reported idle before that turn is over, and again when it is. Posting
+// an existing message without parts begins a turn. All other paths answer with a page.
 type OpenCode struct {
 	Engine *Engine
 
 	secret  string
-	session string // id of the one that is made
+	session string // id of a new session
 	mux     *http.ServeMux
 	srv     *http.Server
 	done    sync.WaitGroup
@@ -42,7 +41,7 @@ type OpenCode struct {
 	last     int
 	agents   []string // of the prompts
 	newest   string   // user message that the model was last asked with
-	retry    obj      // what the session says while it waits to try again
+	retry    obj      // status while it waits for a retry
 	ending   bool     // its turn was broken and is not over
 	stores   func(id string) (keep bool)
 
@@ -51,7 +50,7 @@ type OpenCode struct {
 	dialog func(ctx context.Context, command string) bool
 }
 
-// endTakes is how long a turn that was broken goes on.
+// endTakes is how long a broken turn continues.
 const endTakes = 200 * time.Millisecond
 
 // StartOpenCode serves on a loopback address until Close.
@@ -169,7 +168,7 @@ func (s *OpenCode) Close() {
 	s.done.Wait()
 }
 
-// Agents are the agents that the prompts have named, in order; "" for one that named none.
+// Agents returns the agents named by the prompts, in order; "" for a prompt without one.
 func (s *OpenCode) Agents() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -197,7 +196,7 @@ func (s *OpenCode) write(w http.ResponseWriter, v any) {
 	_, _ = w.Write(b)
 }
 
-// mint makes an id that ascends, as opencode's do; mu is held.
+// mint returns an ascending id, like opencode's; mu is held.
 func (s *OpenCode) mint() string {
 	return fmt.Sprintf("msg_%012x%014d", uint64(time.Now().UnixMilli())*0x1000&0xffffffffffff+1, s.last)
 }
@@ -254,8 +253,8 @@ func (s *OpenCode) list(w http.ResponseWriter, _ *http.Request) {
 	s.write(w, out)
 }
 
-// Stores has a function called before a message that was posted comes to stand in the
-// session; it may wait, and say that this message never does.
+// Stores sets a function that is called before a posted message enters the session; it may block,
+// and return that the message never enters.
 func (s *OpenCode) Stores(f func(id string) (keep bool)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -282,7 +281,7 @@ func (s *OpenCode) prompt(w http.ResponseWriter, r *http.Request) {
 		s.Engine.Begin()
 		w.WriteHeader(http.StatusNoContent)
 		return
-	case len(in.Parts) == 0: // a turn about an empty message: nobody wants that
+	case len(in.Parts) == 0: // would be a turn about an empty message
 		w.WriteHeader(http.StatusBadRequest)
 		return
 	}

@@ -108,7 +108,7 @@ func opencode(args []string) error {
 	return nil
 }
 
-// unanswered is what no answer in a session came to, nor to a later message.
+// unanswered returns the texts of a session after the last answered one.
 func unanswered(items []obj) (left []Text) {
 	newest := ""
 	for _, m := range items {

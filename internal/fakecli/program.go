@@ -20,11 +20,11 @@ var Programs = []string{"claude", "codex", "gemini", "opencode", ACPAgent}
 // ACPAgent is any program that speaks the Agent Client Protocol.
 const ACPAgent = "acp-agent"
 
-// EnvCodex names the version that the stand-in of Codex says it has.
+// EnvCodex sets the version that the stand-in of Codex prints.
 const EnvCodex = "FAKECLI_CODEX"
 
-// Main runs the program that args[0] names and returns its exit status; ok is false
-// where it is none of ours.
+// Main runs the program named by args[0] and returns its exit status; ok is false if it is not a
+// stand-in.
 func Main(args []string) (status int, ok bool) {
 	name := filepath.Base(args[0])
 	if !slices.Contains(Programs, name) {
@@ -74,8 +74,8 @@ func one(flags map[string][]string, name string) string {
 	return ""
 }
 
-// harmless tells the calls that need no permission: our tools, and every command but
-// one that begins with "touch".
+// harmless reports whether a call needs no permission: our tools, and every command that does not
+// begin with "touch".
 func harmless(tool string, input json.RawMessage) bool {
 	var in struct{ Command, Cmd string }
 	_ = json.Unmarshal(input, &in) // of another tool
@@ -220,8 +220,8 @@ func appendLine(path string, line obj) error {
 	return errors.Join(err, f.Close())
 }
 
-// conversation makes the engine of a program keep its conversation in a file, and
-// takes up what is there where resume is set.
+// conversation makes the engine of a program store its conversation in a file, and loads the
+// stored one if resume is set.
 func conversation(e *Engine, path string, resume bool) error {
 	k, err := readKept(path)
 	switch {

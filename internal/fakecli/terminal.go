@@ -12,12 +12,12 @@ import (
 	"golang.org/x/term"
 )
 
-// look is how a CLI draws itself.
+// look describes a CLI's screen.
 type look struct {
 	prompt string // before what the person has said
 	// bottom are the lines below the conversation: status, dialog, input box.
 	bottom func(s *terminal) []string
-	// long is how a paste of several lines is shown in the input box; nil: as it is.
+	// long returns how the input box shows a paste of several lines; nil: unchanged.
 	long func(lines int) string
 }
 
@@ -61,7 +61,7 @@ func (t *terminal) say(prefix, text string) {
 	t.drawLocked()
 }
 
-// working shows whether a turn is under way.
+// working shows whether a turn is running.
 func (t *terminal) working(on bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -121,15 +121,15 @@ func (t *terminal) drawLocked() {
 		}
 		b.WriteString(l)
 	}
-	_, _ = io.WriteString(t.out, b.String()) // a terminal that is gone ends the reading
+	_, _ = io.WriteString(t.out, b.String()) // a missing terminal ends the reading
 }
 
-// read takes keys until the terminal is gone.
+// read reads keys until the terminal is gone.
 func (t *terminal) read() {
 	buf := make([]byte, 64*1024)
 	var pasting bool
 	var pasted strings.Builder
-	var whole string // what a shown mark stands for
+	var whole string // the text of a displayed placeholder
 	for {
 		n, err := t.in.Read(buf)
 		if err != nil {

@@ -11,10 +11,9 @@ import (
 	"sync"
 )
 
-// Trust of Codex and Gemini CLI: what a repository says is to be run is run only where
-// the person trusts it.
+// Trust of Codex and Gemini CLI: commands of a repository run only if the user trusts it.
 
-// placesOf are a directory and, where it is a work tree, its repository.
+// placesOf returns a directory and, if it is a work tree, its repository.
 func placesOf(ctx context.Context, dir string) []string {
 	out, err := command(ctx, "git", "-C", dir, "rev-parse", "--path-format=absolute", "--git-common-dir").Output()
 	if err != nil {
@@ -32,7 +31,7 @@ var (
 	})
 )
 
-// codexTrust is what the person's configuration and overrides say of directories.
+// codexTrust returns the trust in directories according to the user's configuration and overrides.
 func codexTrust(config []string) (map[string]string, error) {
 	file, err := homeFile(".codex", "config.toml")
 	if err != nil {
@@ -160,7 +159,7 @@ func geminiAsk(ctx context.Context, t *terminal, dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(file, []byte("{}"), 0o600); err != nil { // it is there before the answer is in it
+	if err := os.WriteFile(file, []byte("{}"), 0o600); err != nil { // the file exists before it contains the answer
 		return err
 	}
 	b, err := json.Marshal(map[string]string{dir: level})

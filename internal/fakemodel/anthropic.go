@@ -41,8 +41,8 @@ func (anthropic) ask(body []byte) (question, error) {
 	return q, nil
 }
 
-// content is the text of a content field, a string or blocks, those within tool
-// results too; tool tells that there is such a result.
+// content returns the text of a content field, a string or blocks, including those in tool
+// results; tool reports whether there is such a result.
 func content(raw json.RawMessage) (text string, tool bool) {
 	var s string
 	if json.Unmarshal(raw, &s) == nil {

@@ -1,19 +1,16 @@
-// Package fakemodel is a model for tests: an HTTP server on loopback that speaks
-// the protocols which agent CLIs speak to a model, and answers by a script that
-// stands in the conversation itself.
+// Package fakemodel is a model for tests: an HTTP server on loopback that implements the protocols
+// which agent CLIs use, and answers by a script in the conversation itself.
 //
 // Protocols: Anthropic Messages, OpenAI Responses, OpenAI Chat Completions, Gemini
-// generateContent, each streaming and not, with the model lists and token counts
-// that the CLIs ask for.
+// generateContent, each streaming and not, with the model lists and token counts that the CLIs
+// request.
 //
-// The lines of a script are those of package script; without one the answer is "ok". So a
-// test knows that a message was delivered: the model acted on it, and its request
-// is on record.
+// Package script defines the lines of a script; without one the answer is "ok". A test therefore
+// knows that a message was delivered: the model acted on it, and its request was recorded.
 //
-// Requests that offer no tool are the CLI's own side work (titles, summaries): they are
-// answered with a word and carry out nothing.
+// Requests without tools are the CLI's own side work (titles, summaries): they are answered with a
+// word and carry out nothing.
 //
-// [Server.Strict] refuses what the vendors refuse and answers as real models do, in pieces
-// and with signed reasoning; [Server.Break] makes answers go wrong. The servers that agent
-// CLIs ask are neither.
+// [Server.Strict] refuses what the vendors refuse and answers like real models, in pieces and with
+// signed reasoning; [Server.Break] makes answers fail. The servers for agent CLIs use neither.
 package fakemodel

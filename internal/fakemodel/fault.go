@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// Fault is what goes wrong with one answer. Either Status is set, or How.
+// Fault is a fault of one answer. Either Status or How is set.
 type Fault struct {
 	Status int // instead of an answer
 	Header http.Header
 	Text   string
 
 	How   How  // with the events of an answer
-	After int  // so many of them are sent as they are
-	Bytes int  // and so many bytes of the next one, where the connection breaks
+	After int  // number of events that are sent unchanged
+	Bytes int  // number of bytes sent of the next one before the connection breaks
 	Whole bool // the answer is one JSON document, although events were asked for
 }
 
@@ -27,7 +27,7 @@ const (
 	Reset     How = "reset"     // the connection breaks
 	End       How = "end"       // it ends cleanly, too early
 	Stall     How = "stall"     // nothing more comes, and it stays open
-	Failing   How = "error"     // an event says that the server is overloaded
+	Failing   How = "error"     // an event reports that the server is overloaded
 	Malformed How = "malformed" // an event is not JSON
 	Double    How = "double"    // an event comes twice
 	Trickle   How = "trickle"   // nothing goes wrong, but every byte comes alone
@@ -37,8 +37,8 @@ const (
 	Long      How = "long"      // nothing goes wrong, but one event is 64 MB long
 )
 
-// Break sets what goes wrong; f is asked before each answer and returns nil for one that
-// goes well. It is called with the request as it is recorded, one at a time.
+// Break sets a fault function, called before each answer with the recorded request, one at a time;
+// it returns nil for no fault.
 func (s *Server) Break(f func(Request) *Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,8 +60,8 @@ const forgetful = 2048
 // longText fills an event of 64 MB.
 const longText = 64 << 20
 
-// writeBroken writes events as f says. A connection breaks by the panic that net/http has
-// for it.
+// writeBroken writes events with the fault f. It breaks a connection with net/http's
+// ErrAbortHandler panic.
 func writeBroken(w http.ResponseWriter, r *http.Request, p protocol, events []event, f *Fault) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	flush := func() { _ = http.NewResponseController(w).Flush() } // the client may have gone

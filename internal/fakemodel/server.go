@@ -72,14 +72,14 @@ func Start(addr string, log func(Request)) (*Server, error) {
 	return s, nil
 }
 
-// Close ends every answer that is under way and returns when all have ended.
+// Close ends all running answers and returns when they have ended.
 func (s *Server) Close() error {
 	err := s.srv.Close()
 	s.done.Wait()
 	return err
 }
 
-// id makes the identifiers of answers, each once in the life of the server.
+// id returns an identifier for an answer, unique in the life of the server.
 func (s *Server) id(prefix string) string { return fmt.Sprintf("%s_fake%06d", prefix, s.ids.Add(1)) }
 
 // question is a request in the words that all protocols share.
@@ -91,7 +91,7 @@ type question struct {
 	json   bool // wants JSON of a schema: side work, whatever tools it has
 }
 
-// reply is what is answered.
+// reply writes an answer.
 type reply struct {
 	s     *Server
 	model string
@@ -106,8 +106,7 @@ type reply struct {
 // tokens are counted in bytes / 4 in strict mode.
 type tokens struct{ input, cached, output int }
 
-// pieces cuts a text into what streams as one delta each: in the middle of characters
-// where they are longer than a byte, once they are escaped.
+// pieces cuts a text into deltas for streaming: in the middle of escaped multi-byte characters.
 func (r reply) pieces(text string) []string {
 	if !r.rich {
 		return []string{text}

@@ -12,10 +12,10 @@ import (
 	"sync"
 )
 
-// Strict makes the server refuse, in the vendors' words, what they refuse: a call without
-// its result, sides that do not alternate, bad ids, empty blocks, changed signatures, and
-// fields that they do not know. Its answers then have reasoning, come in pieces, and count
-// tokens, with those that a cache has.
+// Strict makes the server refuse, with the vendors' errors, what they refuse: a call without its
+// result, sides that do not alternate, bad ids, empty blocks, changed signatures, and unknown
+// fields. Its answers then contain reasoning, come in pieces, and count tokens, including cached
+// ones.
 func (s *Server) Strict() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -28,8 +28,8 @@ func (s *Server) isStrict() bool {
 	return s.strict
 }
 
-// Refused are the reasons for which strict mode has refused requests, in order: a client
-// that keeps a vendor's rules has none.
+// Refused returns the reasons of strict mode's refusals, in order: none for a client that follows
+// the vendor's rules.
 func (s *Server) Refused() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -61,7 +61,7 @@ func (s *Server) count(body string) tokens {
 	return tokens{input: len(body) / 4, cached: longest / 4, output: 10}
 }
 
-// thought is what a model has thought, and sign signs it: what is given back is checked.
+// thought is the model's reasoning, and sign signs it: what is sent back is verified.
 const thought = "I follow the script < & >."
 
 func sign(s string) string {
