@@ -6,7 +6,7 @@ say() { printf '%s\n' "$*"; }
 warn() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
 
 # die STATUS MESSAGE [HINT]: statuses are those of teamctl itself
-# (2 usage, 3 not found, 4 conflict, 7 unavailable, 1 the rest).
+# (2 usage, 3 not found, 4 conflict, 7 unavailable, 1 others).
 die() {
 	printf '%s: error: %s\n' "${0##*/}" "$2" >&2
 	[ -z "${3-}" ] || printf '%s: hint: %s\n' "${0##*/}" "$3" >&2
@@ -15,7 +15,7 @@ die() {
 
 have() { command -v "$1" >/dev/null 2>&1; }
 
-# as_root COMMAND...: runs it as root or through a sudo that asks for nothing.
+# as_root COMMAND...: runs it as root, directly or with a sudo that needs no password.
 as_root() {
 	if [ "$(id -u)" -eq 0 ]; then
 		"$@"
@@ -24,9 +24,8 @@ as_root() {
 	fi
 }
 
-# install_pkgs PACKAGE...: installs Debian packages where that is allowed without
-# asking anyone; fails otherwise. The package lists are fetched only when the
-# install needs them.
+# install_pkgs PACKAGE...: installs Debian packages if that needs no input; fails
+# otherwise. It fetches the package lists only if the install needs them.
 install_pkgs() {
 	have apt-get || return 1
 	[ "$(id -u)" -eq 0 ] || { have sudo && sudo -n true 2>/dev/null; } || return 1
@@ -48,8 +47,8 @@ apt_install() {
 		apt-get -q install -y --no-install-recommends "$@" </dev/null
 }
 
-# drop_caller_env: forgets what a caller inside a team or a git hook would hand
-# down, so that nothing started here acts on the caller's own.
+# drop_caller_env: unsets variables inherited from a team or a git hook, so that
+# nothing started here acts on the caller's team or repository.
 drop_caller_env() {
 	local v
 	for v in $(compgen -A export TEAMCTL_) $(git rev-parse --local-env-vars 2>/dev/null); do
@@ -60,17 +59,17 @@ drop_caller_env() {
 	done
 }
 
-# keep_go_env: fixes the directories of the go command, for a caller that is about to
-# change HOME. Its caches stay where they are.
+# keep_go_env: fixes the directories of the go command before the caller changes HOME,
+# so that its caches keep their place.
 keep_go_env() {
 	export GOPATH GOCACHE GOMODCACHE GOENV
 	GOPATH=$(go env GOPATH) GOCACHE=$(go env GOCACHE) GOMODCACHE=$(go env GOMODCACHE) GOENV=$(go env GOENV)
 }
 
-# memory_tmp TEMPLATE: makes a directory in memory by mktemp's template and prints it;
-# fails where /dev/shm is no memory file system with room to spare. On ext4 the thousands
-# of files that tests make and remove cost a fifth of the processor time: a new inode is
-# looked for past all that were removed in the last seconds.
+# memory_tmp TEMPLATE: creates a directory in memory with mktemp's template and prints
+# it; fails if /dev/shm is not a memory file system with enough room. On ext4 the
+# thousands of files that tests create and remove cost a fifth of the processor time,
+# since the search for a free inode passes all recently removed ones.
 memory_tmp() {
 	[ "$(stat -f -c %T /dev/shm 2>/dev/null)" = tmpfs ] && [ -w /dev/shm ] || return 1
 	[ "$(df -P -k /dev/shm | awk 'NR == 2 { print $4 }')" -ge 4000000 ] || return 1
