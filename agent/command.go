@@ -164,7 +164,7 @@ func (w *worker) stillOurs(ctx context.Context, t ledger.Task) error {
 	now, err := w.env.Ledger.Task(ctx, t.ID)
 	switch {
 	case team.IsCode(err, team.CodeNotFound):
-		return fmt.Errorf("task %s is gone", t.ID)
+		return fmt.Errorf("task %s was deleted", t.ID)
 	case err != nil:
 		return nil // see above
 	case now.Status == team.TaskFailed && now.Attempt == t.Attempt && now.Result != nil: // a cancelled task has no owner

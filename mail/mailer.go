@@ -90,7 +90,7 @@ func (m Mailer) Collect(ctx context.Context, to ledger.Member) error {
 }
 
 // errLacking says that a mailbox has to be restored before anything is appended to it.
-var errLacking = errors.New("the mailbox lacks mail")
+var errLacking = errors.New("the mailbox lacks messages")
 
 // mail writes a posted delivery to its mailbox and marks it mailed, through the supervisor if
 // that answers.

@@ -24,7 +24,7 @@ func (s *Supervisor) askStop(m *member, in team.StopRequest, gone func(team.Stop
 		}
 	}
 	s.after("backoff:"+m.row.SessionKey, 0, nil)
-	s.answerUp(m, team.Errorf(team.CodeConflict, "%s was told to stop", m.row.Name).WithReason(team.ReasonSuperseded))
+	s.answerUp(m, team.Errorf(team.CodeConflict, "%s was requested to stop", m.row.Name).WithReason(team.ReasonSuperseded))
 	if m.stop != nil {
 		m.stop.gone = append(m.stop.gone, gone)
 		m.stop.in.Remove = m.stop.in.Remove || in.Remove

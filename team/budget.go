@@ -79,7 +79,7 @@ func ParseBudget(tokens, cost, turns string) (b Budget, err error) {
 	if cost != "" {
 		c, perr := strconv.ParseFloat(strings.TrimPrefix(strings.TrimSpace(cost), "$"), 64)
 		if perr != nil || !(c > 0) || math.IsInf(c, 0) {
-			return Budget{}, Errorf(CodeInvalid, "a budget of %q", cost).WithReason(ReasonBadBudget).WithHint("give US dollars, such as 12.50")
+			return Budget{}, Errorf(CodeInvalid, "a budget of %q", cost).WithReason(ReasonBadBudget).WithHint("use US dollars, such as 12.50")
 		}
 		b.CostUSD = c
 	}

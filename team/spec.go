@@ -116,7 +116,7 @@ func (s AgentSpec) Validate() error {
 	bad := func(field, format string, args ...any) error {
 		err := Errorf(CodeInvalid, "agent %q: %s: %s", s.ID, field, fmt.Sprintf(format, args...)).WithReason(ReasonBadSpec)
 		if field == "agent_id" {
-			err = err.WithHint("use lower case letters, digits, _ and -, at most 64 of them, and no name of a kind of agent")
+			err = err.WithHint("use at most 64 lower case letters, digits, _ and -, and not the name of an agent kind")
 		}
 		return err
 	}

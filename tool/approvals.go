@@ -151,7 +151,7 @@ func (t *Team) AskPermission(ctx context.Context, c Caller, in PermissionIn) (le
 // asker returns the requesting member. A person, who answers requests, is refused.
 func (t *Team) asker(ctx context.Context, c Caller, op Operation) (ledger.Member, error) {
 	if c.Person || c.Session == "" || c.Name == team.LeadName {
-		return ledger.Member{}, team.Errorf(team.CodeInvalid, "only a member asks for approval: you are the one who answers").
+		return ledger.Member{}, team.Errorf(team.CodeInvalid, "only a member can request an approval; a person answers it").
 			WithReason(team.ReasonPerson).WithHint("teamctl approvals")
 	}
 	if err := t.may(ctx, c, op); err != nil {
@@ -295,7 +295,7 @@ func (in AnswerIn) checkPermission(a ledger.Approval) error {
 	}
 	var object map[string]json.RawMessage
 	if given(in.UpdatedInput) && json.Unmarshal(in.UpdatedInput, &object) != nil {
-		return team.Errorf(team.CodeInvalid, "updated_input is no JSON object")
+		return team.Errorf(team.CodeInvalid, "updated_input is not a JSON object")
 	}
 	if given(in.UpdatedInput) && fixedInput(a) {
 		return team.Errorf(team.CodeInvalid, "the program of %s cannot change the input of a call: approve it as it is, or reject it", a.Name).

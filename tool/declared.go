@@ -73,7 +73,7 @@ const (
 func (t *Team) UpLock(ctx context.Context) (*filelock.Held, error) {
 	lock, err := filelock.Lock(ctx, filepath.Join(t.Layout.Locks(), ".up.guard"))
 	if err != nil {
-		return nil, team.Errorf(team.CodeTimeout, "another up of team %s is under way: %w", t.Layout.Key, err)
+		return nil, team.Errorf(team.CodeTimeout, "another up of team %s is running: %w", t.Layout.Key, err)
 	}
 	return lock, nil
 }

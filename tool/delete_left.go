@@ -82,11 +82,11 @@ func (e *Env) keepLeft(l team.Layout) (notes []string, err error) {
 	}
 	to := filepath.Join(e.keptDir(), l.Key+"-"+team.NewUUID()[:8])
 	if err := os.MkdirAll(to, 0o700); err != nil {
-		return nil, team.Errorf(team.CodeUnavailable, "keep what is in %s: %w", l.Worktrees(), err)
+		return nil, team.Errorf(team.CodeUnavailable, "keep the contents of %s: %w", l.Worktrees(), err)
 	}
 	for _, name := range names {
 		if err := os.Rename(filepath.Join(l.Worktrees(), name), filepath.Join(to, name)); err != nil {
-			return notes, team.Errorf(team.CodeUnavailable, "keep what is in %s: %w", l.Worktrees(), err)
+			return notes, team.Errorf(team.CodeUnavailable, "keep the contents of %s: %w", l.Worktrees(), err)
 		}
 		notes = append(notes, fmt.Sprintf("kept %s, which could not be looked into as a worktree, as %s", name, filepath.Join(to, name)))
 	}

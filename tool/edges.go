@@ -47,7 +47,7 @@ func (t *Team) EdgeAdd(ctx context.Context, c Caller, e team.Edge) (_ team.Edge,
 func (t *Team) EdgeRemove(ctx context.Context, c Caller, e team.Edge) (team.Edge, error) {
 	e, changed, err := t.setEdge(ctx, c, e, false)
 	if err == nil && !changed {
-		err = team.Errorf(team.CodeNotFound, "there is no edge %s %s %s", e.From, e.Type, e.To).
+		err = team.Errorf(team.CodeNotFound, "edge %s %s %s does not exist", e.From, e.Type, e.To).
 			WithReason(team.ReasonEdgeNotFound).WithHint("teamctl edge ls")
 	}
 	return e, err

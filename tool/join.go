@@ -99,7 +99,7 @@ func (t *Team) Join(ctx context.Context, c Caller, in JoinIn) (Joined, error) {
 func (t *Team) Leave(ctx context.Context, c Caller, name string) (ledger.Member, error) {
 	if name == "" {
 		if c.Person {
-			return ledger.Member{}, team.Errorf(team.CodeInvalid, "say who leaves").WithHint("teamctl leave NAME")
+			return ledger.Member{}, team.Errorf(team.CodeInvalid, "name the member that leaves").WithHint("teamctl leave NAME")
 		}
 		name = c.Name
 	}
@@ -116,7 +116,7 @@ func (t *Team) Leave(ctx context.Context, c Caller, name string) (ledger.Member,
 	case m.RemovedAt != 0:
 		return m, team.Errorf(team.CodeConflict, "%s has left already", m.Name).WithReason(team.ReasonMemberRemoved)
 	case !team.KindOf(m.Spec.Agent).External:
-		return m, team.Errorf(team.CodeConflict, "%s did not join by itself", m.Name).WithReason(team.ReasonSupervised).
+		return m, team.Errorf(team.CodeConflict, "%s is not a program that has joined", m.Name).WithReason(team.ReasonSupervised).
 			WithHint("teamctl shutdown " + m.Name)
 	}
 	return m, t.leave(ctx, c, m)

@@ -41,7 +41,7 @@ func (e *Env) Kept(ctx context.Context) ([]Kept, error) {
 		}
 	}
 	if err != nil {
-		return list, team.Errorf(team.CodeUnavailable, "list what is kept: %w", err)
+		return list, team.Errorf(team.CodeUnavailable, "list kept directories: %w", err)
 	}
 	return list, nil
 }

@@ -34,7 +34,7 @@ func errMode(c Caller, op Operation) *team.Error {
 	if op == OpRule {
 		return e.WithHint("ask a member to end with SendMessage and type shutdown_request, or have the mode changed")
 	}
-	return e.WithHint("give the work to another member, or have the mode changed")
+	return e.WithHint("assign the work to another member, or change the mode")
 }
 
 // May reports whether the caller's role and mode permit an operation, including the team's

@@ -41,7 +41,7 @@ func (t *Team) SinkRemove(ctx context.Context, c Caller, spec string) error {
 	return t.changeSinks(ctx, c, func(specs []string) ([]string, error) {
 		i := slices.Index(specs, spec)
 		if i < 0 {
-			return nil, team.Errorf(team.CodeNotFound, "there is no sink %q", spec).WithReason(team.ReasonSinkNotFound).WithHint("teamctl notify ls")
+			return nil, team.Errorf(team.CodeNotFound, "sink %q does not exist", spec).WithReason(team.ReasonSinkNotFound).WithHint("teamctl notify ls")
 		}
 		return slices.Delete(specs, i, i+1), nil
 	})

@@ -28,7 +28,7 @@ func (t *Team) Prune(ctx context.Context, c Caller, age time.Duration) (out Prun
 		return out, err
 	}
 	if age <= 0 {
-		return out, team.Errorf(team.CodeInvalid, "only what has an age can be pruned")
+		return out, team.Errorf(team.CodeInvalid, "the minimum age must be positive")
 	}
 	if out.Mailboxes, err = t.mailer(c).PruneAll(ctx); err != nil { // first, since it marks read messages in the ledger
 		return out, err

@@ -38,7 +38,7 @@ func (in AnswerIn) withAnswers(a ledger.Approval) (AnswerIn, error) {
 		}
 	}
 	if len(in.Answers) != len(asked.Questions) {
-		return in, team.Errorf(team.CodeInvalid, "%s %d asks %d question(s), and %d answer(s) are given: %s", a.Kind, a.ID,
+		return in, team.Errorf(team.CodeInvalid, "%s %d asks %d question(s), but got %d answer(s): %s", a.Kind, a.ID,
 			len(asked.Questions), len(in.Answers), strings.Join(texts, " ")).
 			WithReason(team.ReasonQuestion).WithHint("--answer TEXT, once for each, or reject it with --feedback")
 	}

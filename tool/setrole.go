@@ -30,7 +30,7 @@ func (t *Team) SetRole(ctx context.Context, c Caller, name string, role team.Rol
 	case !c.Person && m.SessionKey == c.Session:
 		return m, team.Errorf(team.CodeDenied, "%s cannot change its own role", c.Name).WithReason(team.ReasonOwnRole)
 	case !c.Person && (role == team.RoleOperator || m.Role == team.RoleOperator):
-		return m, team.Errorf(team.CodeDenied, "only a person says who is an operator").WithReason(team.ReasonRole)
+		return m, team.Errorf(team.CodeDenied, "only a person may make a member an operator").WithReason(team.ReasonRole)
 	}
 	if m, err = t.as(c).UpdateMember(ctx, ledger.MemberPatch{SessionKey: m.SessionKey, Role: &role}); err != nil {
 		return m, err

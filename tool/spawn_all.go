@@ -21,7 +21,7 @@ func (t *Team) SpawnAll(ctx context.Context, c Caller, list []SpawnIn) ([]Spawne
 			return nil, err
 		}
 		if approval {
-			return nil, team.Errorf(team.CodeDenied, "a whole team is not spawned by one who has to ask for each member").WithReason(team.ReasonDelegation)
+			return nil, team.Errorf(team.CodeDenied, "a caller that needs approval for each member cannot spawn a whole team").WithReason(team.ReasonDelegation)
 		}
 		one, err := t.spawnIn(ctx, c, in)
 		if err != nil {

@@ -195,7 +195,7 @@ func ReadTaskDir(ctx context.Context, dir string) (TaskDump, error) {
 func readTask(ctx context.Context, path, id string) (t ledger.Task, blocks []string, err error) {
 	fi, err := os.Lstat(path)
 	if err == nil && !fi.Mode().IsRegular() {
-		return t, nil, team.Errorf(team.CodeInvalid, "%s is no regular file", path)
+		return t, nil, team.Errorf(team.CodeInvalid, "%s is not a regular file", path)
 	}
 	read := func() error {
 		data, err := os.ReadFile(path)
@@ -280,7 +280,7 @@ func readHighWater(dir string) (int64, error) {
 	}
 	n, err := strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64)
 	if err != nil || n < 0 {
-		return 0, team.Errorf(team.CodeInvalid, "%s is no number", filepath.Join(dir, highWaterFile))
+		return 0, team.Errorf(team.CodeInvalid, "%s is not a number", filepath.Join(dir, highWaterFile))
 	}
 	return n, nil
 }

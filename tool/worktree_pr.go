@@ -49,7 +49,7 @@ func (t *Team) PullRequests(ctx context.Context, c Caller, names []string, into 
 			return nil, w.Err
 		case w.Branch == "" || w.ToTarget == 0:
 			if len(names) > 0 {
-				return nil, team.Errorf(team.CodeConflict, "%s has nothing that %s lacks", w.Member, w.Into).WithReason(team.ReasonNothingToMerge)
+				return nil, team.Errorf(team.CodeConflict, "%s has no commits that %s lacks", w.Member, w.Into).WithReason(team.ReasonNothingToMerge)
 			}
 			continue
 		}

@@ -335,7 +335,7 @@ func (t *Team) CheckpointRestore(ctx context.Context, c Caller, agent, ref strin
 			return RestoredOut{}, err
 		}
 		if len(list) == 0 {
-			return RestoredOut{}, team.Errorf(team.CodeNotFound, "there is no checkpoint of %s", agent).
+			return RestoredOut{}, team.Errorf(team.CodeNotFound, "%s has no checkpoint", agent).
 				WithHint("teamctl checkpoint take " + agent)
 		}
 		ref = list[0].Ref

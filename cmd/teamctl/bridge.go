@@ -80,7 +80,7 @@ func claudeDir() (string, error) {
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return "", team.Errorf(team.CodeInvalid, "find the home directory: %w", err).WithHint("say --config-dir")
+		return "", team.Errorf(team.CodeInvalid, "find the home directory: %w", err).WithHint("name the directory with --config-dir")
 	}
 	return filepath.Join(home, ".claude"), nil
 }

@@ -190,4 +190,4 @@ func dash(s string) string {
 }
 
 // errSaid ends a command whose result on stdout already reports the failure.
-var errSaid = team.Errorf(team.CodeUnavailable, "told in the result")
+var errSaid = team.Errorf(team.CodeUnavailable, "reported in the result")

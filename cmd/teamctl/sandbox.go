@@ -278,7 +278,7 @@ func (s *sandbox) member(ctx context.Context) (sandboxMember, error) {
 			return m, nil
 		}
 	}
-	return sandboxMember{}, errors.New("it is no member any more")
+	return sandboxMember{}, errors.New("it is no longer a member")
 }
 
 func (s *sandbox) state(ctx context.Context) (r sandboxState, err error) {

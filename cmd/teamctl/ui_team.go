@@ -134,7 +134,7 @@ func (s *screenTeam) Screen(ctx context.Context, name string, each func(view.Fra
 func (s *screenTeam) Do(ctx context.Context, d view.Deed) (view.Done, error) {
 	a, ok := view.ActionByID(d.Action)
 	if !ok {
-		return view.Done{}, team.Errorf(team.CodeInvalid, "there is no action %q", d.Action)
+		return view.Done{}, team.Errorf(team.CodeInvalid, "unknown action %q", d.Action)
 	}
 	if a.Terminal {
 		return view.Done{}, s.attach(ctx, d.Member)

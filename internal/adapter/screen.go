@@ -154,7 +154,7 @@ func (r *Rules) compile() error {
 	r.turn, r.input, r.below, r.above = one("turn", r.Turn), one("input", r.Input), one("below", r.Below), one("above", r.Above)
 	r.inside, r.frame = one("inside", r.Inside), one("frame", r.Frame)
 	if r.Frame != "" && (r.Turn == "" || r.Input == "") {
-		errs = append(errs, errors.New("frame: turn and input match the lines of what it ends"))
+		errs = append(errs, errors.New("frame: turn and input must match the lines that it ends"))
 	}
 	r.empty, r.home = many("empty", r.Empty), many("home", r.Home)
 	for i := range r.Titles {

@@ -108,7 +108,7 @@ func (b *bridge) once(ctx context.Context) error {
 
 func open(ctx context.Context, in In) (*bridge, func() error, error) {
 	if !in.Caller.Person {
-		return nil, nil, team.Errorf(team.CodeDenied, "only a person joins two teams: the lead there speaks as the lead here").
+		return nil, nil, team.Errorf(team.CodeDenied, "only a person may bridge two teams: the native lead speaks as the lead of this team").
 			WithReason(team.ReasonRole).WithHint("ask the person to run teamctl bridge")
 	}
 	dir, err := filepath.Abs(in.Dir)

@@ -364,7 +364,7 @@ func (p *pass) followStatus(ctx context.Context, t ledger.Task, was, is taskView
 	case !slices.Contains([]string{statusPending, statusWork, statusDone}, is.Status):
 		return team.Errorf(team.CodeInvalid, "the status %q is not known here", is.Status)
 	case held && !p.isTheirs(t.Owner):
-		return team.Errorf(team.CodeConflict, "task %s is held by %s here", t.ID, t.OwnerName).WithReason(team.ReasonNotOwner)
+		return team.Errorf(team.CodeConflict, "task %s is held by %s in this team", t.ID, t.OwnerName).WithReason(team.ReasonNotOwner)
 	case is.Status == statusPending:
 		if held {
 			if err := p.led().Release(ctx, ref); err != nil {

@@ -34,7 +34,7 @@ func (p peers) Accept() (net.Conn, error) {
 func checkPeer(c net.Conn) error {
 	uid, err := peerUID(c)
 	if err != nil {
-		return team.Errorf(team.CodeUnavailable, "see who listens: %w", err)
+		return team.Errorf(team.CodeUnavailable, "identify the peer of the socket: %w", err)
 	}
 	if uid != os.Getuid() {
 		return team.Errorf(team.CodeDenied, "the socket %s belongs to a process of user %d", c.RemoteAddr(), uid).

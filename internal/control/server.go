@@ -202,11 +202,11 @@ func settlePlace(ctx context.Context, l team.Layout, led *ledger.Ledger, p ledge
 func sayAdopted(l team.Layout) error {
 	f, err := regular.OpenFile(l.SupervisorPID(), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
-		return fmt.Errorf("say that members are adopted: %w", err)
+		return fmt.Errorf("record that members are adopted: %w", err)
 	}
 	if _, err := f.WriteString(team.SupervisorAdopted + "\n"); err != nil {
 		_ = f.Close()
-		return fmt.Errorf("say that members are adopted: %w", err)
+		return fmt.Errorf("record that members are adopted: %w", err)
 	}
 	return f.Close()
 }

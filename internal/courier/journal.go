@@ -35,7 +35,7 @@ func OpenJournal(bundle, generation string) (*Journal, error) {
 		flags |= os.O_TRUNC
 	}
 	if j.f, err = regular.OpenFile(path, flags, 0o600); err != nil {
-		return nil, fmt.Errorf("note what is given: %w", err)
+		return nil, fmt.Errorf("record a delivery: %w", err)
 	}
 	return j, nil
 }
@@ -50,7 +50,7 @@ func readJournal(path, generation string) (map[string]bool, error) {
 		return ids, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read what was given: %w", err)
+		return nil, fmt.Errorf("read the journal of deliveries: %w", err)
 	}
 	s := bufio.NewScanner(old)
 	for s.Scan() {
@@ -59,7 +59,7 @@ func readJournal(path, generation string) (map[string]bool, error) {
 		}
 	}
 	if err := errors.Join(s.Err(), old.Close()); err != nil {
-		return nil, fmt.Errorf("read what was given: %w", err)
+		return nil, fmt.Errorf("read the journal of deliveries: %w", err)
 	}
 	return ids, nil
 }
@@ -77,7 +77,7 @@ func (j *Journal) Note(generation, id string) (before bool, err error) {
 		return true, nil
 	}
 	if _, err := fmt.Fprintf(j.f, "%s %s\n", generation, id); err != nil {
-		return false, fmt.Errorf("note what is given: %w", err)
+		return false, fmt.Errorf("record a delivery: %w", err)
 	}
 	j.given[id] = true
 	return false, nil

@@ -28,7 +28,7 @@ func Prepare(ctx context.Context, l adapter.Launcher, in adapter.Input) (adapter
 	if argv, ok := l.Probe(in); ok {
 		text, err := Version(ctx, in.Layout.Home, argv, probeEnv(in), versionWithin)
 		if e := (*team.Error)(nil); errors.As(err, &e) && e.Code == team.CodeNotFound {
-			return in, e.WithHint("install it, or say where it is: spawn --env " + adapter.ProgramVariable(in.Agent) + "=/path/to/" + filepath.Base(argv[0]))
+			return in, e.WithHint("install it, or set its path: spawn --env " + adapter.ProgramVariable(in.Agent) + "=/path/to/" + filepath.Base(argv[0]))
 		}
 		in.Version = text // a program without a version is unknown
 		in.VersionLate = team.ReasonOf(err) == team.ReasonVersionLate && !assumedInVain(in.Layout.Bundle(in.Name), in.Agent)

@@ -87,7 +87,7 @@ func LookPath(program string, env []string) (string, error) {
 		if isProgram(program) {
 			return program, nil
 		}
-		return "", team.Errorf(team.CodeNotFound, "there is no program %s", program).WithReason(team.ReasonNoProgram)
+		return "", team.Errorf(team.CodeNotFound, "program %s does not exist", program).WithReason(team.ReasonNoProgram)
 	}
 	dirs := ""
 	for _, kv := range env {

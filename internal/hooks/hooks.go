@@ -91,7 +91,7 @@ func NewHook(command, timeout string) (Hook, error) {
 	}
 	d, err := time.ParseDuration(timeout)
 	if err != nil || d <= 0 || d > MaxTimeout {
-		return r, fmt.Errorf("timeout %q is no duration such as 30s, at most %s", timeout, MaxTimeout)
+		return r, fmt.Errorf("invalid timeout %q: use a duration such as 30s, at most %s", timeout, MaxTimeout)
 	}
 	r.Timeout = d
 	return r, nil

@@ -189,7 +189,7 @@ func (s *Verifications) verifyLeft(ctx context.Context, v ledger.Verification) e
 		group = g
 	}
 	if err := run.End(group, v.Generation, verifyGrace); err != nil {
-		return fmt.Errorf("end what is left of verification %d: %w", v.ID, err)
+		return fmt.Errorf("end the remaining processes of verification %d: %w", v.ID, err)
 	}
 	if group != nil {
 		_ = g.Remove()

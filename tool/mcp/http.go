@@ -24,7 +24,7 @@ const Path = "/mcp"
 func Listen(ctx context.Context, addr string) (net.Listener, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
-		return nil, team.Errorf(team.CodeInvalid, "%q is no address: %w", addr, err).WithHint("--http 127.0.0.1:0")
+		return nil, team.Errorf(team.CodeInvalid, "invalid address %q: %w", addr, err).WithHint("--http 127.0.0.1:0")
 	}
 	if host == "localhost" || host == "" {
 		host = "127.0.0.1"

@@ -156,7 +156,7 @@ func Find(name string) (Op, error) {
 		}
 		names = append(names, o.Name)
 	}
-	e := team.Errorf(team.CodeNotFound, "there is no operation %q", name).WithReason(team.ReasonOperationNotFound)
+	e := team.Errorf(team.CodeNotFound, "unknown operation %q", name).WithReason(team.ReasonOperationNotFound)
 	if near != "" {
 		return Op{}, e.WithHint("it is called " + near)
 	}

@@ -166,7 +166,7 @@ func checkMode(ctx context.Context, c tool.Caller) error {
 		return nil
 	}
 	return team.Errorf(team.CodeDenied, "%s is in %s mode, which does not have %s", c.Name, c.Mode, o.Name).WithReason(team.ReasonMode).
-		WithHint("give the work to another member, or have the mode changed")
+		WithHint("assign the work to another member, or change the mode")
 }
 
 // delegate lists the operations for a lead in delegate mode.

@@ -200,7 +200,7 @@ func (a *Agent) Prompt(ctx context.Context, text string, begun func()) (string, 
 	a.mu.Lock()
 	if a.begun != nil {
 		a.mu.Unlock()
-		return "", team.Errorf(team.CodeConflict, "a turn is under way")
+		return "", team.Errorf(team.CodeConflict, "a turn is running")
 	}
 	a.begun = sync.OnceFunc(begun)
 	a.turn, a.end = context.WithCancel(context.WithoutCancel(ctx))

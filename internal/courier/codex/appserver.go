@@ -589,7 +589,7 @@ func (a *appServer) Answer(ctx context.Context, r team.Reply) error {
 		id := a.thread
 		a.mu.Unlock()
 		if err := a.start(ctx, conn, id, "reply-"+r.ID, r.Feedback); err != nil {
-			return fmt.Errorf("answer %s: say why: %w", a.f.AgentID, err)
+			return fmt.Errorf("answer %s: send the reason: %w", a.f.AgentID, err)
 		}
 	}
 	return nil

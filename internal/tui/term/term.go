@@ -185,7 +185,7 @@ func (t *Terminal) Pause(f func()) error {
 	err := t.screen.Suspend()
 	t.mu.Unlock()
 	if err != nil {
-		return fmt.Errorf("give the terminal away: %w", err)
+		return fmt.Errorf("release the terminal: %w", err)
 	}
 	f()
 	t.mu.Lock()
