@@ -175,7 +175,7 @@ func (t *tx) renamable(m Member, name string) error {
 		}
 		return err
 	case team.KindOf(m.Spec.Agent).External:
-		return team.Errorf(team.CodeConflict, "%s joined by itself: its program reads its mail by its name", m.Name).
+		return team.Errorf(team.CodeConflict, "%s is a program that has joined: it reads its mail by its name", m.Name).
 			WithReason(team.ReasonExternal).WithHint("teamctl leave " + m.Name + " && teamctl join " + name)
 	case m.Observed.Alive() || m.Desired == team.WantRunning && !m.Observed.Terminal():
 		return ErrRunning(m, name)

@@ -10,7 +10,7 @@ import (
 
 const (
 	// An active reviewer is on the roster, and its process is wanted and has
-	// not failed, or it is a program that joined by itself. No member reviews
+	// not failed, or it is a program that has joined. No member reviews
 	// its own work.
 	sqlReviewers = `SELECT name FROM members WHERE removedAt IS NULL AND teamRole = 'reviewer' AND sessionKey <> ?
 		AND (json_extract(spec, '$.agent') = '` + team.AgentExternal + `'

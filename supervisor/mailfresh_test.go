@@ -196,7 +196,7 @@ func TestEveryGenerationHasItsToken(t *testing.T) {
 	}
 }
 
-// The supervisor has no process of a program that joined by itself to care for.
+// The supervisor has no process of a program that has joined to care for.
 func TestJoinedMembersAreNotSupervised(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -233,7 +233,7 @@ func TestVerifyAgainAfterTheSupervisor(t *testing.T) {
 }
 
 // What a killed supervisor has left is known by its generation, ended, and run again;
-// also where nobody waits for it any more.
+// also if nothing waits for it any more.
 func TestVerifyLeftByAKilledSupervisor(t *testing.T) {
 	t.Parallel()
 	for _, dropped := range []bool{false, true} {

@@ -7,7 +7,7 @@ const (
 	AgentLLM      = "llm"      // built in: a model with tools, in a session of its own
 	AgentCommand  = "command"  // the command of its spawn, in its own terminal
 	AgentLead     = "lead"     // the lead of the team
-	AgentExternal = "external" // a program that joined by itself
+	AgentExternal = "external" // a program that has joined
 	AgentClaude   = "claude"   // Claude Code
 	AgentCodex    = "codex"    // Codex CLI
 	AgentGemini   = "gemini"   // Gemini CLI

@@ -397,7 +397,7 @@ var reasons = []Word{
 	{ReasonNoWorktree, "The member has no worktree of its own."},
 	{ReasonNoneStopped, "No member is stopped."},
 	{ReasonNotALedger, "The file is not a ledger."},
-	{ReasonNotAMember, "The name is no member of the team."},
+	{ReasonNotAMember, "The name is not a member of the team."},
 	{ReasonNotAPerson, "The operation is for a person, and the caller is an agent."},
 	{ReasonNotAvailable, "The operation is not available here."},
 	{ReasonNotExecutable, "The agent's program cannot be executed."},

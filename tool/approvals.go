@@ -120,7 +120,7 @@ func (t *Team) AskPermission(ctx context.Context, c Caller, in PermissionIn) (le
 	}
 	for what, raw := range map[string]json.RawMessage{"input": in.Input, "permission_suggestions": in.Suggestions} {
 		if len(raw) > 0 && !json.Valid(raw) {
-			return ledger.Approval{}, team.Errorf(team.CodeInvalid, "%s is no JSON", what)
+			return ledger.Approval{}, team.Errorf(team.CodeInvalid, "%s is not valid JSON", what)
 		}
 	}
 	if in.RequestID == "" {
@@ -238,7 +238,7 @@ func (t *Team) Answer(ctx context.Context, c Caller, in AnswerIn) (ledger.Approv
 		return a, err
 	}
 	if !in.Approve && strings.TrimSpace(in.Feedback) == "" {
-		return a, team.Errorf(team.CodeInvalid, "a rejection needs feedback: what is to be changed").WithHint("--feedback TEXT")
+		return a, team.Errorf(team.CodeInvalid, "a rejection needs feedback: say what to change").WithHint("--feedback TEXT")
 	}
 	if a.State == ledger.ApprovalPending {
 		if err := t.answeredElsewhere(ctx, a); err != nil {
@@ -303,7 +303,7 @@ func (in AnswerIn) checkPermission(a ledger.Approval) error {
 	}
 	var list []map[string]json.RawMessage
 	if given(in.Updates) && json.Unmarshal(in.Updates, &list) != nil {
-		return team.Errorf(team.CodeInvalid, "permission_updates is no list of JSON objects").
+		return team.Errorf(team.CodeInvalid, "permission_updates is not a list of JSON objects").
 			WithHint("take them from the request's permission_suggestions")
 	}
 	return nil
@@ -332,7 +332,7 @@ func (t *Team) mayAnswer(ctx context.Context, c Caller, a ledger.Approval) error
 		return err
 	}
 	if granted(c, op) == named && a.Answerer != string(c.Role) {
-		return team.Errorf(team.CodeDenied, "%s %d is to be answered by a %s, not by %s (%s)", a.Kind, a.ID, a.Answerer, c.Name, c.Role).
+		return team.Errorf(team.CodeDenied, "%s %d must be answered by a %s, not by %s (%s)", a.Kind, a.ID, a.Answerer, c.Name, c.Role).
 			WithReason(team.ReasonRole).WithHint("teamctl approvals, at the person's shell")
 	}
 	return nil

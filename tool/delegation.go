@@ -80,7 +80,7 @@ const delegationKey = "delegationPolicy"
 func delegationOfTask(task ledger.Task) (Delegation, error) {
 	var meta map[string]json.RawMessage
 	if len(task.Metadata) > 0 && json.Unmarshal(task.Metadata, &meta) != nil {
-		return "", team.Errorf(team.CodeInvalid, "the metadata of task %s is no object", task.ID)
+		return "", team.Errorf(team.CodeInvalid, "the metadata of task %s is not an object", task.ID)
 	}
 	raw, said := meta[delegationKey]
 	if !said {
@@ -88,7 +88,7 @@ func delegationOfTask(task ledger.Task) (Delegation, error) {
 	}
 	var text string
 	if json.Unmarshal(raw, &text) != nil {
-		return "", team.Errorf(team.CodeInvalid, "metadata.%s of task %s is no text", delegationKey, task.ID)
+		return "", team.Errorf(team.CodeInvalid, "metadata.%s of task %s is not a string", delegationKey, task.ID)
 	}
 	if text == "" {
 		return DelegationAuto, nil

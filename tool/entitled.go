@@ -133,7 +133,7 @@ func (t *Team) entitle(ctx context.Context, c Caller, op, more string, input any
 	if ctx.Err() != nil {
 		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), withdrawWithin)
 		defer cancel()
-		err = errors.Join(err, t.Ledger.Withdraw(after, asked.ID, asked.Name, "nobody waits for it any more"))
+		err = errors.Join(err, t.Ledger.Withdraw(after, asked.ID, asked.Name, "no longer needed"))
 	}
 	return err
 }

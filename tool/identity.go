@@ -15,7 +15,7 @@ func (t *Team) Identify(ctx context.Context, agentID, token string) (Caller, err
 		name, key = agentID, t.Layout.Key
 	}
 	if key != t.Layout.Key {
-		return Caller{}, team.Errorf(team.CodeDenied, "%s is no member of team %q", agentID, t.Layout.Key).
+		return Caller{}, team.Errorf(team.CodeDenied, "%s is not a member of team %q", agentID, t.Layout.Key).
 			WithReason(team.ReasonOtherTeam).WithHint("work on your own team: leave out --team")
 	}
 	m, err := t.Member(ctx, name)

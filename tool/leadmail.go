@@ -91,7 +91,7 @@ func (t *Team) takeAsked(ctx context.Context, e inbox.Entry, f inbox.Frame) erro
 	}
 	m, err := t.Ledger.Member(ctx, e.From)
 	if team.IsCode(err, team.CodeNotFound) || err == nil && m.Name == team.LeadName {
-		return team.Errorf(team.CodeDenied, "a %s in the lead's mailbox is from %q, who is no member", f.Kind(), e.From).WithReason(team.ReasonForged)
+		return team.Errorf(team.CodeDenied, "a %s in the lead's mailbox is from %q, which is not a member", f.Kind(), e.From).WithReason(team.ReasonForged)
 	}
 	if err != nil {
 		return err

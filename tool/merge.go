@@ -111,7 +111,7 @@ func (t *Team) Merge(ctx context.Context, c Caller, in MergeIn) (out MergeOut, e
 	}
 	lock, err := filelock.Lock(ctx, t.mergeLock())
 	if err != nil {
-		return out, team.Errorf(team.CodeTimeout, "another merge of team %s is under way: %w", t.Layout.Key, err).WithHint("teamctl merge queue")
+		return out, team.Errorf(team.CodeTimeout, "another merge of team %s is running: %w", t.Layout.Key, err).WithHint("teamctl merge queue")
 	}
 	defer func() { _ = lock.Unlock() }()
 	done, err := t.drain(ctx, led, in.Each)

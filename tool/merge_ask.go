@@ -52,12 +52,12 @@ func (t *Team) saveBefore(ctx context.Context, asked []ledger.Merge, why string)
 func (t *Team) candidates(ctx context.Context, in MergeIn) (all []ledger.Merge, lanes []askedLane, notes []string, err error) {
 	if in.Resume {
 		if in.Ready || len(in.Members) > 0 {
-			return nil, nil, nil, team.Errorf(team.CodeInvalid, "what is resumed stands in the queue: name nobody")
+			return nil, nil, nil, team.Errorf(team.CodeInvalid, "a resumed merge uses the queue: name no members")
 		}
 		return nil, nil, nil, nil
 	}
 	if in.Ready == (len(in.Members) > 0) {
-		return nil, nil, nil, team.Errorf(team.CodeInvalid, "name the members whose branches are to be merged, or ask for all that are ready").
+		return nil, nil, nil, team.Errorf(team.CodeInvalid, "name the members to merge, or merge all that are ready").
 			WithReason(team.ReasonUsage).WithHint("teamctl merge --ready")
 	}
 	if in.Repo != "" {

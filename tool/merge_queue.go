@@ -61,7 +61,7 @@ func (t *Team) MergeCancel(ctx context.Context, c Caller, names []string) ([]led
 		case m.State == ledger.MergeCanceled:
 			canceled = append(canceled, m)
 		case m.State.Open() && len(names) > 0 && err == nil:
-			err = team.Errorf(team.CodeConflict, "the merge of %s is under way (%s) and goes on", m.Member, m.State).
+			err = team.Errorf(team.CodeConflict, "the merge of %s is in progress (%s) and continues", m.Member, m.State).
 				WithReason(team.ReasonMergeUnderWay).WithHint("teamctl merge queue --watch, or end the teamctl merge that does it")
 		}
 	}

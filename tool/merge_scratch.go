@@ -79,7 +79,7 @@ const endsWithin = 10 * time.Second
 // killed ones left. It refuses while one is in progress. With force, failures to clear are notes.
 func (t *Team) holdMerges(ctx context.Context, force bool, out *TeamDeleteOut) (release func(), err error) {
 	release = func() {}
-	busy := team.Errorf(team.CodeConflict, "a merge of team %s is under way", t.Layout.Key).WithReason(team.ReasonMergeActive).
+	busy := team.Errorf(team.CodeConflict, "a merge of team %s is in progress", t.Layout.Key).WithReason(team.ReasonMergeActive).
 		WithHint("teamctl merge queue --team " + t.Layout.Key)
 	var lock *filelock.Held
 	if force {

@@ -27,7 +27,7 @@ func (t *Team) SinkAdd(ctx context.Context, c Caller, spec string) error {
 	}
 	return t.changeSinks(ctx, c, func(specs []string) ([]string, error) {
 		if slices.Contains(specs, spec) {
-			return nil, team.Errorf(team.CodeConflict, "%q is there already", spec).WithReason(team.ReasonSinkExists)
+			return nil, team.Errorf(team.CodeConflict, "%q already exists", spec).WithReason(team.ReasonSinkExists)
 		}
 		return append(specs, spec), nil
 	})

@@ -21,7 +21,7 @@ func (t *Team) Permissions(ctx context.Context) (team.Permissions, error) {
 // SetPermissions replaces the rules. Only a person may: rules answer requests in a person's place.
 func (t *Team) SetPermissions(ctx context.Context, c Caller, p team.Permissions) error {
 	if !c.Person {
-		return team.Errorf(team.CodeDenied, "%s may not change what is allowed without a question", c.Name).
+		return team.Errorf(team.CodeDenied, "%s may not change the permission rules", c.Name).
 			WithReason(team.ReasonRole).WithHint("teamctl approvals rules --help: a person sets them at a shell")
 	}
 	for _, list := range [][]team.PermissionRule{p.Deny, p.Allow} {

@@ -118,7 +118,7 @@ func (t *Team) relocate(ctx context.Context, out *Relocated) error {
 func (t *Team) otherTeam(ctx context.Context, p ledger.Place) error {
 	db, err := ledger.Open(ctx, team.Layout{Dir: p.Path}.Ledger(), ledger.Options{})
 	if err != nil {
-		return team.Errorf(team.CodeConflict, "what is in %s cannot be read, and may be the original of this copy: %w", p.Path, err).
+		return team.Errorf(team.CodeConflict, "%s cannot be read, and may be the original of this copy: %w", p.Path, err).
 			WithReason(team.ReasonTeamCopied).WithHint("move it away")
 	}
 	there, err := ledger.New(db, nil).Place(ctx)

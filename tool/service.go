@@ -158,7 +158,7 @@ func InstallService(s Service, replace bool) error {
 	case err == nil && string(old) == s.Text:
 		return nil
 	case err == nil && !replace:
-		return team.Errorf(team.CodeConflict, "%s is there and different", s.Path).WithReason(team.ReasonServiceExists).
+		return team.Errorf(team.CodeConflict, "%s exists and differs", s.Path).WithReason(team.ReasonServiceExists).
 			WithHint("look at it, then add --replace")
 	case err != nil && !os.IsNotExist(err):
 		return team.Errorf(team.CodeUnavailable, "read %s: %w", s.Path, err)

@@ -37,7 +37,7 @@ func (t *Team) Start(ctx context.Context, c Caller, names []string) ([]ledger.Me
 		case m.RemovedAt == 0:
 			here = append(here, n)
 		case team.KindOf(m.Spec.Agent).External:
-			return nil, team.Errorf(team.CodeConflict, "%s had joined by itself: teamctl does not start it", m.Name).
+			return nil, team.Errorf(team.CodeConflict, "%s is a program that had joined: teamctl does not start it", m.Name).
 				WithReason(team.ReasonExternal).WithHint("teamctl join " + m.Name)
 		default:
 			gone = append(gone, m)

@@ -232,7 +232,7 @@ func unmarshalTask(id string, data []byte) (t ledger.Task, blocks []string, err 
 		return t, nil, err
 	}
 	if f.ID != id {
-		return t, nil, fmt.Errorf("it says that it is task %q", f.ID)
+		return t, nil, fmt.Errorf("its id is task %q", f.ID)
 	}
 	t = ledger.Task{ID: f.ID, Subject: f.Subject, Description: f.Description, ActiveForm: f.ActiveForm, OwnerName: f.Owner,
 		Status: team.TaskStatus(f.Status), DependsOn: append([]string{}, f.BlockedBy...)}

@@ -210,7 +210,7 @@ func (t *Team) TaskImport(ctx context.Context, c Caller, d TaskDump, renumber bo
 		}
 	}
 	if d.Format != dumpFormat || d.Version != dumpVersion {
-		return ledger.Imported{}, team.Errorf(team.CodeInvalid, "this is no export of tasks that can be read here (format %q, version %d)", d.Format, d.Version)
+		return ledger.Imported{}, team.Errorf(team.CodeInvalid, "this is not a supported export of tasks (format %q, version %d)", d.Format, d.Version)
 	}
 	return t.as(c).ImportTasks(ctx, ledger.ImportIn{Tasks: d.Tasks, HighWater: d.HighWater, Renumber: renumber, By: c.Name})
 }

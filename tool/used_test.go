@@ -8,7 +8,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Nobody sees whether the lead lives, or a program that joined by itself: they keep
+// Nobody sees whether the lead lives, or a program that has joined: they keep
 // their tasks by using them. What others do with a task keeps it for nobody.
 func TestUsingATaskKeepsIt(t *testing.T) {
 	t.Parallel()

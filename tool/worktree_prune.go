@@ -101,7 +101,7 @@ func (t *Team) leftBy(ctx context.Context, left []ledger.Member, names []string)
 		}
 		i := slices.IndexFunc(left, func(m ledger.Member) bool { return m.Name == name })
 		if i < 0 {
-			return nil, team.Errorf(team.CodeNotFound, "nobody named %s has left a worktree", name).WithHint("teamctl worktree ls")
+			return nil, team.Errorf(team.CodeNotFound, "no member named %s has left a worktree", name).WithHint("teamctl worktree ls")
 		}
 		out = append(out, left[i])
 	}

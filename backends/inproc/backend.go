@@ -111,7 +111,7 @@ func (b *Backend) start(l backends.Launch) (_ *generation, err error) {
 	if err != nil {
 		if b.leaks(l.Bundle) {
 			return nil, team.Errorf(team.CodeConflict, "an earlier generation has not ended").WithReason(ReasonLeaked).
-				WithHint("restart the supervisor to get rid of it")
+				WithHint("restart the supervisor to end it")
 		}
 		return nil, err
 	}

@@ -170,7 +170,7 @@ func (g *generation) Stop(ctx context.Context, grace time.Duration) error {
 	g.leaked = true
 	g.b.mu.Unlock()
 	return team.Errorf(team.CodeTimeout, "stop %s: its goroutine ignores the cancellation", g.launch.Agent).
-		WithReason(ReasonLeaked).WithHint("restart the supervisor to get rid of it")
+		WithReason(ReasonLeaked).WithHint("restart the supervisor to end it")
 }
 
 // over returns CodeNotFound once the agent has exited.

@@ -218,7 +218,7 @@ func newAgentsUpdate(a *app) *cobra.Command {
 					return err
 				})
 			case patch == "" && len(change) == 0:
-				return usage(cmd, "nothing is to be changed")
+				return usage(cmd, "no change given")
 			case patch == "":
 				if raw, err = json.Marshal(change); err != nil {
 					return err

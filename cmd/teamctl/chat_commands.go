@@ -25,7 +25,7 @@ const commandHelp = `/models [PROVIDER]      models that can be asked
 /agent ID|NAME          make another one active
 /queue                  what waits for the next turn
 /compact [WHAT TO KEEP] sum up the conversation
-/interrupt              end the turn under way
+/interrupt              interrupt the current turn
 /approvals              what waits for an answer
 /approve N              allow it
 /reject N WHY           refuse it

@@ -69,7 +69,7 @@ func (a *app) merge(ctx context.Context, t *tool.Team, c tool.Caller, in tool.Me
 			}
 		}
 		in.Waits = func() {
-			a.out.note("another merge of the team is under way; waiting for it (Ctrl-C leaves this one in the queue)")
+			a.out.note("another merge of the team is running; waiting for it (Ctrl-C leaves this one in the queue)")
 			a.out.hint("teamctl merge queue")
 		}
 	}

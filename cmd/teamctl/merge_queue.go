@@ -114,7 +114,7 @@ func newMergeCancel(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "cancel [MEMBER...]",
 		Short: "Cancel queued merges, of one member or of all",
-		Long: `Take merges back that wait in the queue. One that is under way (its gate runs) goes on:
+		Long: `Cancel merges that wait in the queue. A merge in progress (its gate runs) continues:
 end the command that does it, or wait for it.`,
 		Example:           "  teamctl merge cancel builder\n  teamctl merge cancel",
 		Args:              cobra.ArbitraryArgs,

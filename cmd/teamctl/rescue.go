@@ -22,7 +22,7 @@ func newRescue(a *app) *cobra.Command {
 that was cut short is undone, the complete state (staged, changed and untracked
 files, everything but what is ignored) is saved as a commit below
 refs/teamctl/rescue/TEAM/MEMBER/ in the repository. It stays until it is dropped,
-also when the team is gone: then --repo says where, or the current directory is
+also if the team was deleted: then --repo names the repository, or the current directory is
 the repository.`,
 		Example: `  teamctl rescue ls
   teamctl rescue show rescue/demo/builder/20260102T030405.678Z

@@ -64,7 +64,7 @@ agents live when the supervisor is stopped or updated.`,
 	f := cmd.Flags()
 	f.BoolVar(&user, "user", false, "a service of your own user")
 	f.BoolVar(&show, "print", false, "print the unit and write nothing")
-	f.BoolVar(&replace, "replace", false, "replace a unit that is there and different")
+	f.BoolVar(&replace, "replace", false, "replace an existing unit that differs")
 	return cmd
 }
 

@@ -66,7 +66,7 @@ in_progress claims and starts, completed completes, pending releases the task.`,
 				return err
 			}
 			if !set && len(in.Metadata) == 0 && !cmd.Flags().Changed("depends-on") {
-				return usage(cmd, "nothing to change is given").WithHint("teamctl task edit " + in.TaskID + " --subject 'what is to be done'")
+				return usage(cmd, "no change given").WithHint("teamctl task edit " + in.TaskID + " --subject 'what is to be done'")
 			}
 			return a.withTeam(cmd.Context(), func(t *tool.Team, c tool.Caller) error {
 				if cmd.Flags().Changed("depends-on") {

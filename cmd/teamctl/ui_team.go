@@ -200,7 +200,7 @@ func deedInput(a view.Action, d view.Deed) (map[string]any, error) {
 		return map[string]any{"request_id": fmt.Sprint(d.Approval), "approve": false, "feedback": d.Text}, nil
 	case "approve-edited":
 		if !json.Valid([]byte(d.Text)) {
-			return nil, team.Errorf(team.CodeInvalid, "what the tool may be used with instead is no JSON")
+			return nil, team.Errorf(team.CodeInvalid, "the permitted input of the tool is not valid JSON")
 		}
 		return map[string]any{"request_id": fmt.Sprint(d.Approval), "approve": true, "updated_input": json.RawMessage(d.Text)}, nil
 	case "answer":

@@ -90,7 +90,7 @@ func (a *app) up(ctx context.Context, from source) (err error) {
 	}
 	for _, m := range f.Members {
 		if m.Mode == team.ModeBypass && !from.bypass {
-			return team.Errorf(team.CodeDenied, "%s of %s would ask nobody: its mode is %s", m.Name, file, m.Mode).
+			return team.Errorf(team.CodeDenied, "%s of %s would skip all permission prompts: its mode is %s", m.Name, file, m.Mode).
 				WithReason(team.ReasonBypass).WithHint("teamctl up -f " + file + " --dangerously-skip-permissions, if you mean it")
 		}
 		if m.Agent == "" {

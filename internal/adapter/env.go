@@ -79,7 +79,7 @@ func environment(in Input, own map[string]string) ([]string, error) {
 	out := make([]string, 0, len(env))
 	for name, value := range env {
 		if name == "" || strings.ContainsAny(name, "=\x00") || strings.ContainsRune(value, 0) {
-			return nil, team.Errorf(team.CodeInvalid, "variable %q of %s cannot stand in an environment", name, in.AgentID).
+			return nil, team.Errorf(team.CodeInvalid, "variable %q of %s is not valid in an environment", name, in.AgentID).
 				WithReason(team.ReasonBadEnv).WithHint("a name has no '=' and neither name nor value a NUL byte")
 		}
 		if n := len(name) + len(value) + 2; n > maxEnvString {

@@ -45,7 +45,7 @@ func planOpencode(exe string, in Input, v Version) (launch, error) {
 	config := map[string]any{}
 	if own := setting(in, envOpencodeConfig); own != "" {
 		if err := json.Unmarshal([]byte(own), &config); err != nil {
-			return launch{}, team.Errorf(team.CodeInvalid, "%s of %s is no JSON object: %w", envOpencodeConfig, in.AgentID, err).
+			return launch{}, team.Errorf(team.CodeInvalid, "%s of %s is not a JSON object: %w", envOpencodeConfig, in.AgentID, err).
 				WithReason(team.ReasonBadEnv).WithHint("unset " + envOpencodeConfig)
 		}
 	}

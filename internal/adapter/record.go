@@ -22,7 +22,7 @@ var screenName = sync.OnceValue(func() *regexp.Regexp {
 func ScreenName(agent string, v Version, rule string) (string, error) {
 	name := agent + "-" + v.String() + "-" + rule + ".txt"
 	if a, w, r, ok := ParseScreenName(name); !ok || a != agent || w != v || r != rule {
-		return "", team.Errorf(team.CodeInvalid, "%q is no name of a recorded screen: PROGRAM-VERSION-RULE.txt", name).WithReason(team.ReasonBadScreen)
+		return "", team.Errorf(team.CodeInvalid, "%q is not a valid name of a recorded screen: PROGRAM-VERSION-RULE.txt", name).WithReason(team.ReasonBadScreen)
 	}
 	return name, nil
 }

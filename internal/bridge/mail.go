@@ -111,7 +111,7 @@ func mailKey(there, key string) string { return there + "/" + key }
 func (p *pass) takeEntry(ctx context.Context, there string, to ledger.Member, e inbox.Entry) (bool, error) {
 	from, ok := p.senderHere(e.From)
 	if !ok {
-		p.sayOnce(NoteRefused, there, fmt.Sprintf("mail stays there: it is from %q, who is no member there", e.From))
+		p.sayOnce(NoteRefused, there, fmt.Sprintf("mail stays there: it is from %q, which is not a member there", e.From))
 		return false, nil
 	}
 	if f, is := e.Frame(); is && f.Kind() == team.KindShutdownRequest {

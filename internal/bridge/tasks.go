@@ -362,7 +362,7 @@ func (p *pass) followStatus(ctx context.Context, t ledger.Task, was, is taskView
 	case t.Status == team.TaskCompleted || t.Status == team.TaskFailed:
 		return nil // it has ended here
 	case !slices.Contains([]string{statusPending, statusWork, statusDone}, is.Status):
-		return team.Errorf(team.CodeInvalid, "the status %q is not known here", is.Status)
+		return team.Errorf(team.CodeInvalid, "unknown status %q", is.Status)
 	case held && !p.isTheirs(t.Owner):
 		return team.Errorf(team.CodeConflict, "task %s is held by %s in this team", t.ID, t.OwnerName).WithReason(team.ReasonNotOwner)
 	case is.Status == statusPending:

@@ -177,7 +177,7 @@ func (c *Client) gone(ctx context.Context, err error) error {
 		return err
 	}
 	return team.Errorf(team.CodeUnavailable, "the supervisor did not answer: %w", errors.Join(ledger.ErrWriterGone, err)).
-		WithReason(reasonGone).WithHint("teamctl ps shows how things stand")
+		WithReason(reasonGone).WithHint("teamctl ps shows the current state")
 }
 
 // Write sends a ledger operation to the group commit.

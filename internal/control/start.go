@@ -200,7 +200,7 @@ func launch(ctx context.Context, l team.Layout, exe, env []string, watch *startW
 	case s := <-ch:
 		return readReady(s.line, s.err, pid, l)
 	case <-ctx.Done():
-		return team.Errorf(team.CodeTimeout, "the supervisor, pid %d, did not come up", pid).
+		return team.Errorf(team.CodeTimeout, "the supervisor, pid %d, did not start", pid).
 			WithHint("look at " + l.SupervisorLog())
 	}
 }

@@ -66,5 +66,5 @@ func Load(h team.Home) (Set, error) {
 }
 
 func unreadable(path string, err error) error {
-	return team.Errorf(team.CodeInvalid, "read %s: %w", path, err).WithReason(team.ReasonBadConfig).WithHint("docs/hooks.md says what stands in it")
+	return team.Errorf(team.CodeInvalid, "read %s: %w", path, err).WithReason(team.ReasonBadConfig).WithHint("docs/hooks.md describes its content")
 }

@@ -94,7 +94,7 @@ func judgeOutput(stdout string) (answer, error) {
 		StopReason string `json:"stopReason"`
 	}
 	if err := json.Unmarshal([]byte(stdout), &said); err != nil {
-		return answer{}, &failure{"what it wrote is no JSON: " + err.Error()}
+		return answer{}, &failure{"its output is not valid JSON: " + err.Error()}
 	}
 	if said.Continue == nil || *said.Continue {
 		return answer{}, nil

@@ -63,7 +63,7 @@ func Check(r team.PermissionRule) error {
 	case r.Tool == "":
 		return errors.New("a rule names a tool: an agent's name for it, or shell, edit, read, fetch, or *")
 	case r.Path != "" && !doublestar.ValidatePattern(r.Path):
-		return fmt.Errorf("%q is no pattern of paths", r.Path)
+		return fmt.Errorf("%q is not a valid path pattern", r.Path)
 	case r.Path != "" && slices.Contains(strings.Split(r.Path, "/"), ".."):
 		return fmt.Errorf("%q: a path is given from the member's directory, or absolute, and has no .. in it", r.Path)
 	case r.Path != "" && r.Command != "":

@@ -61,7 +61,7 @@ func Actions() []Action {
 	return []Action{
 		{ID: "approve", Title: "approve", Key: "a", On: approval, Operation: "ApprovalAnswer", Command: "teamctl approvals approve {approval}", Page: true, When: Target.answerable},
 		{ID: "reject", Title: "reject", Key: "x", On: approval, Operation: "ApprovalAnswer", Command: "teamctl approvals reject {approval} --feedback {text}",
-			Asks: "why, or what is to be changed", Long: true, Page: true},
+			Asks: "reason, or what to change", Long: true, Page: true},
 		{ID: "approve-edited", Title: "edit, then approve", Key: "e", On: approval, Operation: "ApprovalAnswer",
 			Command: "teamctl approvals approve {approval} --input {text}", Asks: "the input that may be used instead, JSON", Long: true, When: Target.permission},
 		{ID: "answer", Title: "answer", Key: "i", On: approval, Operation: "ApprovalAnswer", Command: "teamctl approvals approve {approval} --answer {text}",

@@ -276,7 +276,7 @@ func (d *Delivery) noteAnswered(ctx context.Context, a ledger.Approval, answer e
 		}
 		mark := ledger.DeliveryMark{MessageID: o.Message.ID, Recipient: o.Delivery.Recipient, State: team.Accepted, Evidence: "it was the answer to its own request"}
 		if answer != nil {
-			mark.State, mark.Evidence, mark.Reason = team.Dropped, "", "nobody waits for it any more: "+answer.Error()
+			mark.State, mark.Evidence, mark.Reason = team.Dropped, "", "no longer needed: "+answer.Error()
 		}
 		if err := d.noteDelivered(ctx, row, []ledger.DeliveryMark{mark}, []string{o.Message.ID}); err != nil {
 			d.team.Log.Warn("settle the mail of an answer", "member", a.Name, "request", a.RequestID, "err", err)

@@ -104,7 +104,7 @@ func TestCheckInput(t *testing.T) {
 		{"TeamDelete", `{"team_name":"x"}`, `TeamDelete has no parameter "team_name"`},
 		{"TeamDelete", ``, ""},
 		{"TeamDelete", `null`, ""},
-		{"TeamDelete", `[]`, "the input of TeamDelete is no JSON object"},
+		{"TeamDelete", `[]`, "the input of TeamDelete is not a JSON object"},
 		{"TeamCreate", `{}`, "team_name is required"},
 	} {
 		o, err := Find(c.op)

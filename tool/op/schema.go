@@ -98,7 +98,7 @@ func (o Op) checkInput(raw json.RawMessage) (json.RawMessage, error) {
 	}
 	var in map[string]any
 	if err := json.Unmarshal(raw, &in); err != nil {
-		return nil, team.Errorf(team.CodeInvalid, "the input of %s is no JSON object: %w", o.Name, err).WithReason(team.ReasonInput)
+		return nil, team.Errorf(team.CodeInvalid, "the input of %s is not a JSON object: %w", o.Name, err).WithReason(team.ReasonInput)
 	}
 	maps.DeleteFunc(in, func(_ string, v any) bool { return v == nil })
 	schema, err := o.InputSchema()

@@ -186,14 +186,14 @@ func (r *reader) key(v *ast.MappingValueNode) (string, bool) {
 	}
 	t := v.Key.GetToken()
 	if t == nil {
-		r.bad(v, "this key is no text")
+		r.bad(v, "this key is not a string")
 		return "", false
 	}
 	switch v.Key.(type) {
 	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode:
 		return t.Value, true
 	}
-	r.bad(v.Key, "this key is no text")
+	r.bad(v.Key, "this key is not a string")
 	return "", false
 }
 

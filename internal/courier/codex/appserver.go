@@ -548,7 +548,7 @@ func (a *appServer) Answer(ctx context.Context, r team.Reply) error {
 		return team.Errorf(team.CodeUnavailable, "answer %s: its app-server is not reached", a.f.AgentID)
 	}
 	if !ok {
-		return team.Errorf(team.CodeNotFound, "answer %s: nobody waits for %s any more", a.f.AgentID, r.ID)
+		return team.Errorf(team.CodeNotFound, "answer %s: request %s no longer needs an answer", a.f.AgentID, r.ID)
 	}
 	var result any
 	switch req.method {

@@ -534,7 +534,7 @@ func (s *server) Answer(ctx context.Context, r team.Reply) error {
 	what, ok := s.asks[r.ID]
 	s.mu.Unlock()
 	if !ok {
-		return team.Errorf(team.CodeNotFound, "answer %s: nobody waits for %s any more", s.f.AgentID, r.ID)
+		return team.Errorf(team.CodeNotFound, "answer %s: request %s no longer needs an answer", s.f.AgentID, r.ID)
 	}
 	path, body := "/permission/"+r.ID+"/reply", map[string]any{"reply": "reject"}
 	switch {
@@ -549,7 +549,7 @@ func (s *server) Answer(ctx context.Context, r team.Reply) error {
 	}
 	err := s.request(ctx, http.MethodPost, path, body, nil)
 	if no := (*statusError)(nil); errors.As(err, &no) && no.status == http.StatusNotFound {
-		return team.Errorf(team.CodeNotFound, "answer %s: nobody waits for %s any more", s.f.AgentID, r.ID)
+		return team.Errorf(team.CodeNotFound, "answer %s: request %s no longer needs an answer", s.f.AgentID, r.ID)
 	}
 	if err != nil {
 		return fmt.Errorf("answer %s: %w", s.f.AgentID, err)
