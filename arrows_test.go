@@ -202,7 +202,7 @@ var rooms = map[string]room{
 		why: "the supervisor is handed its backends and what to launch: it knows no terminal, tool, agent or screen",
 	},
 	"tool": {
-		may:  []string{"team", leaf, "backends", "internal/cgroup", "internal/proc", "internal/run", "ledger", "inbox", "mail", "worktree", "internal/hooks", "internal/permit", "internal/publish", "internal/sink", "supervisor", "supervisor/found", "supervisor/trees", "supervisor/approval", "supervisor/quota", "supervisor/state"},
+		may:  []string{"team", leaf, "backends", "internal/cgroup", "internal/proc", "internal/run", "ledger", "inbox", "mail", "worktree", "internal/hooks", "internal/permit", "internal/publish", "internal/sink", "supervisor", "supervisor/found", "supervisor/trees", "supervisor/approval", "supervisor/quota", "supervisor/state", "tool/teamfile"},
 		libs: []string{xsys}, never: append([]string{"flag"}, noSQL...),
 		why: "every operation once, for every edge: no printing, no flags, no MCP",
 	},

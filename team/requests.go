@@ -58,6 +58,9 @@ type Budgets struct {
 	Resume  bool              `json:"resume,omitempty"`  // go on by itself once a limit is over
 }
 
+// None reports that nothing is set.
+func (b Budgets) None() bool { return b.Team.None() && len(b.Members) == 0 && !b.Resume }
+
 // ProviderLimit is a limit of a provider, which holds for all members of the agent.
 type ProviderLimit struct {
 	Until    int64    `json:"until,omitempty"` // Unix milliseconds; 0: nobody has said

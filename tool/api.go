@@ -85,6 +85,8 @@ type Env struct {
 	// OwnSpecs returns the agent specs in the user's home directory, and the errors of unusable
 	// ones; nil: none.
 	OwnSpecs func() (specs []team.AgentSpec, troubles []error)
+	// CheckAgent refuses an unknown kind of agent; nil: kinds are not checked.
+	CheckAgent func(kind string) error
 	// Dir is the directory that selects a team if several exist and none is named; "" selects none.
 	Dir string
 

@@ -41,7 +41,7 @@ func edgeText(e team.Edge) string { return e.From + " " + string(e.Type) + " " +
 // Change is one difference between a file and its team.
 type Change struct {
 	Op     string   `json:"op"`   // add, change, start or remove
-	What   string   `json:"what"` // member, task or edge
+	What   string   `json:"what"` // member, task, edge, setting or, in a dry run, team
 	Name   string   `json:"name"` // of a task: its id if it has one, else its subject
 	Fields []string `json:"fields,omitempty"`
 	// Skipped is why the change is not made.

@@ -3,9 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"errors"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -24,30 +21,24 @@ func (a *app) agree(ctx context.Context, env *tool.Env, c tool.Caller, file stri
 
 // agreeTo is agree for texts of any kind: what names them.
 func (a *app) agreeTo(ctx context.Context, env *tool.Env, c tool.Caller, file, what string, texts []string, now bool, again string) (agreed bool, err error) {
-	repo, err := repositoryOf(file)
+	repo, err := tool.RepositoryOf(file)
 	if err != nil || repo == "" || len(texts) == 0 {
 		return false, err
-	}
-	would, do, not := "run", "Run", "run"
-	if what != "commands" {
-		would, do, not = "be used", "Use", "used"
 	}
 	ok, err := env.Agreed(ctx, c, repo, texts, now)
 	if err != nil || ok {
 		return now, err
 	}
 	if a.atTerminal() && c.Person {
-		a.out.line("%s came with the repository %s. These %s would %s:", printable(file), printable(repo), what, would)
-		for _, text := range texts {
-			a.out.line("  %s", plain.Visible(text))
-		}
-		a.out.text(do + " them? [y/N] ")
-		answer, _ := bufio.NewReader(a.stdin).ReadString('\n') // no answer means no
-		if answer = strings.ToLower(strings.TrimSpace(answer)); answer == "y" || answer == "yes" {
+		if a.consents(file, repo, what, texts) {
 			_, err := env.Agreed(ctx, c, repo, texts, true)
 			return true, err
 		}
 	} else {
+		not := "run"
+		if what != "commands" {
+			not = "used"
+		}
 		a.out.note("the %s of %s are not %s, for it came with the repository %s:", what, printable(file), not, printable(repo))
 		for _, text := range texts {
 			a.out.note("  %s", plain.Visible(text))
@@ -57,36 +48,30 @@ func (a *app) agreeTo(ctx context.Context, env *tool.Env, c tool.Caller, file, w
 		WithReason(team.ReasonConsent).WithHint("when you have read them: " + again + " --agree")
 }
 
-// repositoryOf returns the top directory of the repository that contains a file, "" if there is
-// none.
-func repositoryOf(file string) (string, error) {
-	real, err := realPath(file)
-	if err != nil {
-		return "", err
+// consents shows a person the commands of a file, or what else it holds, and asks.
+func (a *app) consents(file, repo, what string, texts []string) bool {
+	would, do := "run", "Run"
+	if what != "commands" {
+		would, do = "be used", "Use"
 	}
-	for dir := filepath.Dir(real); ; dir = filepath.Dir(dir) {
-		if is, err := isRepository(dir); err != nil {
-			return "", team.Errorf(team.CodeUnavailable, "look for the repository of %s: %w", file, err)
-		} else if is {
-			return dir, nil
-		}
-		if dir == filepath.Dir(dir) {
-			return "", nil
-		}
+	a.out.line("%s came with the repository %s. These %s would %s:", printable(file), printable(repo), what, would)
+	for _, text := range texts {
+		a.out.line("  %s", plain.Visible(text))
 	}
+	a.out.text(do + " them? [y/N] ")
+	answer, _ := bufio.NewReader(a.stdin).ReadString('\n') // no answer means no
+	answer = strings.ToLower(strings.TrimSpace(answer))
+	return answer == "y" || answer == "yes"
 }
 
-// isRepository reports whether a directory is the top of a repository. Like git, it ignores an
-// empty .git directory, which agents' sandboxes leave in /tmp.
-func isRepository(dir string) (bool, error) {
-	path := filepath.Join(dir, ".git")
-	fi, err := os.Lstat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
+// absolute resolves a path from the command line; "" stays empty.
+func absolute(path string) (string, error) {
+	if path == "" {
+		return "", nil
 	}
-	if err != nil || !fi.IsDir() {
-		return err == nil, err
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", team.Errorf(team.CodeInvalid, "resolve %q: %w", path, err)
 	}
-	es, err := os.ReadDir(path)
-	return len(es) > 0, err
+	return abs, nil
 }

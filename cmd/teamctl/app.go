@@ -242,7 +242,8 @@ func (a *app) toolsIn(home team.Home) (*tool.Env, error) {
 	}
 	return &tool.Env{Home: home, Dial: control.DialerFrom([]string{exe}, a.origin), Writer: control.Writer, Watch: a.watch, Dir: dir,
 		CheckModel: program.CheckModel(home), CheckConfine: program.CheckConfine, Models: program.Models(home),
-		OwnSpecs: func() ([]team.AgentSpec, []error) { return specfile.ReadAll(specfile.Dir(home)) },
+		OwnSpecs:   func() ([]team.AgentSpec, []error) { return specfile.ReadAll(specfile.Dir(home)) },
+		CheckAgent: a.knownAgent,
 	}, nil
 }
 

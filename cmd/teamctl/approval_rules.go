@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -68,27 +67,4 @@ func ruleRows(word string, list []team.PermissionRule) (rows [][]string) {
 		rows = append(rows, []string{word, view.Clean(r.Tool), dash(view.Clean(r.Command)), dash(view.Clean(r.Path)), view.Clean(members)})
 	}
 	return rows
-}
-
-// permissions sets the rules of the team file before any member starts. Rules of a file in the
-// repository that allow something take effect only after a person has consented to them, since
-// whoever clones the repository has not read them. Rules that deny take effect at once.
-func (a *app) permissions(ctx context.Context, t *tool.Team, c tool.Caller, f *teamfile.File, from source, made tool.TeamCreateOut) error {
-	p := f.Permissions
-	if p.None() {
-		return nil
-	}
-	inRepo, err := liesIn(from.file, made)
-	if err != nil {
-		return err
-	}
-	if inRepo && len(p.Allow) > 0 && !from.permissions {
-		p.Allow = nil
-		a.out.note("what %s allows does not hold, for it came with the repository:", from.file)
-		for _, r := range f.Permissions.Allow {
-			a.out.note("  %s", printable(r.String()))
-		}
-		a.out.hint("when you have read it: teamctl approvals rules -f %s --team %s", from.file, t.Layout.Key)
-	}
-	return t.SetPermissions(ctx, c, p)
 }

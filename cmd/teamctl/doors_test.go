@@ -240,6 +240,10 @@ func (w *world) viaVerbs() door {
 			args = []string{"edge", "add", text("from"), text("type"), text("to")}
 		case "EdgeRemove":
 			args = []string{"edge", "rm", text("from"), text("type"), text("to")}
+		case "TeamUp":
+			args = []string{"up", "-f", text("file")}
+			flag("dry-run", "dry_run")
+			flag("remove", "remove")
 		case "TeamShutdown":
 			args = []string{"shutdown"}
 			flag("reason", "reason")

@@ -2,19 +2,14 @@ package main
 
 import (
 	"context"
-	"maps"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/teamctl/teamctl/agent"
-	"github.com/teamctl/teamctl/internal/hooks"
 	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/tool"
-	"github.com/teamctl/teamctl/tool/teamfile"
 )
 
 func newHooks(a *app) *cobra.Command {
@@ -81,39 +76,6 @@ func (a *app) hooks(out tool.HooksOut) {
 		}
 		a.out.hint("when you have read them: teamctl hooks allow")
 	}
-}
-
-// rules sets the hooks of the team file.
-func (a *app) rules(ctx context.Context, t *tool.Team, c tool.Caller, f *teamfile.File, from source, made tool.TeamCreateOut) error {
-	if len(f.Hooks) == 0 {
-		return nil
-	}
-	file, err := realPath(from.file)
-	if err != nil {
-		return err
-	}
-	s := hooks.Supplied{Hooks: f.Hooks, Repo: made.Repo}
-	for _, root := range append(slices.Collect(maps.Values(made.Repos)), made.Repo) {
-		if root != "" && strings.HasPrefix(file, root+"/") {
-			s.FromRepo, s.Repo = true, root
-		}
-	}
-	if !s.FromRepo {
-		repo, err := repositoryOf(file)
-		if err != nil {
-			return err
-		}
-		s.FromRepo = repo != ""
-	}
-	allowed, err := t.SetHooks(ctx, c, s, from.hooks || from.agreed)
-	if err == nil && !allowed {
-		a.out.note("the hooks of %s are not run, for they came with the repository:", from.file)
-		for _, command := range f.Hooks.Commands() {
-			a.out.note("  %s", printable(command))
-		}
-		a.out.hint("when you have read them: teamctl hooks allow --team %s", t.Layout.Key)
-	}
-	return err
 }
 
 // completeLimit bounds the write after the rules.

@@ -184,7 +184,7 @@ func (a *app) statusNow(ctx context.Context) (status, error) {
 // newTeamCommand creates a team for the repository in a directory, if it is one.
 func newTeamCommand(dir string) string {
 	for at := dir; at != "" && at != filepath.Dir(at); at = filepath.Dir(at) {
-		if is, err := isRepository(at); is || err != nil {
+		if is, err := tool.IsRepository(at); is || err != nil {
 			name, err := team.TeamKey(filepath.Base(at))
 			if err != nil {
 				name = "demo"

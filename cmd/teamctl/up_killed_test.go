@@ -13,7 +13,8 @@ import (
 )
 
 // TestUpKilledIsCompleted: teamctl up is killed after its n-th event in the ledger. The
-// next one makes the rest, nothing twice, and the tasks are done.
+// next one makes the rest, nothing twice, and the tasks are done. The same holds for the
+// operation, called alternately with the command.
 func TestUpKilledIsCompleted(t *testing.T) {
 	r := newFaultRig(t)
 	const members, tasks = 5, 4
@@ -25,14 +26,19 @@ func TestUpKilledIsCompleted(t *testing.T) {
 	if testing.Short() {
 		moments = []int64{0, 8}
 	}
-	for _, n := range moments {
+	for i, n := range moments {
 		name := fmt.Sprint("u", n)
 		path := filepath.Join(r.dir, name+".yaml")
 		if err := os.WriteFile(path, []byte("team: "+name+"\n"+file), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		r.upKilledAt(path, name, n)
-		r.teamctl("up", "-f", path)
+		up := []string{"up", "-f", path}
+		call := []string{"call", "TeamUp", fmt.Sprintf(`{"file":%q}`, path)}
+		if i%2 == 1 {
+			up, call = call, up
+		}
+		r.upKilledAt(up, name, n)
+		r.teamctl(call...)
 		r.teamctl("wait", "--team", name, "--timeout", "2m")
 		var ps struct{ Members []ledger.Member }
 		if err := json.Unmarshal([]byte(r.teamctl("ps", "--team", name, "--json")), &ps); err != nil {
@@ -56,9 +62,9 @@ func TestUpKilledIsCompleted(t *testing.T) {
 
 // upKilledAt runs an up and kills it when its team's ledger has so many events, or lets
 // it end.
-func (r *faultRig) upKilledAt(path, name string, events int64) {
+func (r *faultRig) upKilledAt(up []string, name string, events int64) {
 	r.Helper()
-	cmd := exec.Command(r.exe, "up", "-f", path)
+	cmd := exec.Command(r.exe, up...)
 	cmd.Dir, cmd.Env = r.dir, r.env
 	if err := cmd.Start(); err != nil {
 		r.Fatal(err)

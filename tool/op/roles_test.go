@@ -3,6 +3,9 @@ package op
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -100,7 +103,7 @@ func TestRefusalsByRole(t *testing.T) {
 	t.Parallel()
 	const everybody = "+++++"
 	want := map[string]string{
-		"TeamCreate": "+---- ++", "TeamDelete": "+---+ -+", "TeamShutdown": "+---+ --", "TeamStatus": everybody + " +-",
+		"TeamCreate": "+---- ++", "TeamDelete": "+---+ -+", "TeamShutdown": "+---+ --", "TeamStatus": everybody + " +-", "TeamUp": "+---- --",
 		"TeammateSpawn": "+---+ --", "TeammateStop": "+---+ --", "TeammateRestart": "+---+ --", "TeammateStart": "+---+ --", "TeammatePause": "+---+ --", "TeammateResume": "+---+ --", "TeammateInterrupt": "+---+ --", "TeammateRename": "+---+ --", "TeammateMode": "+---+ --",
 		"TeammateOutput": everybody + " +-",
 		"TaskCreate":     "+++-+ -+", "TaskGet": everybody + " ++", "TaskList": everybody + " ++", "TaskUpdate": "+---+ -+",
@@ -131,13 +134,17 @@ func TestRefusalsByRole(t *testing.T) {
 	if _, err := asker.Call(t.Context(), "PlanSubmit", json.RawMessage(`{"plan_content":"p"}`)); err != nil {
 		t.Fatal(err)
 	}
+	file := filepath.Join(t.TempDir(), "team.yaml")
+	if err := os.WriteFile(file, []byte("team: demo\ntasks: [{subject: s}]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	inputs := map[string]string{ // what makes the difference between denied and not there
 		"SendMessage": `{"type":"message","recipient":"asker","content":"x"}`, "TaskUpdate": `{"task_id":"3","priority":1}`,
 		"Wait": `{"member":"asker","state":"running"}`, "TeammateMode": `{"name":"asker","mode":"acceptEdits"}`,
 		"ApprovalAnswer": `{"request_id":"1","approve":true}`,
 		"EdgeAdd":        `{"from":"asker","type":"reviews","to":"planner"}`, "EdgeRemove": `{"from":"asker","type":"handoff","to":"planner"}`,
 		"agent_create": `{"draft":{"name":"x y","policy":{"tools":{"allow":[]},"skills":{"allow":[]}}}}`, "agent_update": `{"agent_id":"none","patch":{}}`,
-		"session_set_model": `{"model_ref":"a/b"}`,
+		"session_set_model": `{"model_ref":"a/b"}`, "TeamUp": fmt.Sprintf(`{"file":%q,"dry_run":true}`, file),
 	}
 	for _, o := range All() {
 		if o.Name == "TeamDelete" { // last: it works

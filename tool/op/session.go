@@ -71,15 +71,7 @@ func (s *Session) Open(ctx context.Context, name string) (*tool.Team, tool.Calle
 	if err != nil {
 		return nil, tool.Caller{}, err
 	}
-	c, err := s.Who(ctx, t)
-	if err == nil && c.Person && s.AsLead {
-		var lead ledger.Member
-		lead, err = t.Ledger.Member(ctx, team.LeadName)
-		c = tool.Lead(lead)
-	}
-	if err == nil {
-		err = checkMode(ctx, c)
-	}
+	c, err := s.caller(ctx, t)
 	if err == nil {
 		// A call may work without a supervisor, but not with one that does not answer.
 		if awake := t.Awake(ctx); team.ReasonOf(awake) == team.ReasonHung {
@@ -90,6 +82,20 @@ func (s *Session) Open(ctx context.Context, name string) (*tool.Team, tool.Calle
 		return nil, tool.Caller{}, errors.Join(err, t.Close())
 	}
 	return t, c, nil
+}
+
+// caller verifies who asks of an open team, and that the mode of the caller has the operation.
+func (s *Session) caller(ctx context.Context, t *tool.Team) (tool.Caller, error) {
+	c, err := s.Who(ctx, t)
+	if err == nil && c.Person && s.AsLead {
+		var lead ledger.Member
+		lead, err = t.Ledger.Member(ctx, team.LeadName)
+		c = tool.Lead(lead)
+	}
+	if err == nil {
+		err = checkMode(ctx, c)
+	}
+	return c, err
 }
 
 // on opens a team, runs f on it, and closes it.

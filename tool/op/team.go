@@ -16,6 +16,7 @@ func teamOps() []Op {
 		with(Op{Name: "TeamCreate", Verb: "create", Gates: []tool.Operation{tool.OpTeamCreate}, Outside: true}, teamCreate),
 		with(Op{Name: "TeamDelete", Verb: "delete", Gates: []tool.Operation{tool.OpTeamDelete}, Outside: true, Destructive: true, Idempotent: true}, teamDelete),
 		with(Op{Name: "TeamShutdown", Verb: "shutdown", Gates: []tool.Operation{tool.OpRule}, Destructive: true, Idempotent: true, Long: true}, teamShutdown),
+		with(Op{Name: "TeamUp", Verb: "up", Gates: []tool.Operation{tool.OpTeamCreate}, Outside: true, Destructive: true, Idempotent: true, Long: true}, teamUp),
 		with(Op{Name: "TeamStatus", Verb: "ps", ReadOnly: true, Idempotent: true}, teamStatus),
 	}
 }
