@@ -57,7 +57,10 @@ var shapes = map[string]shape{
 	},
 	"delete": {name: "team_name"},
 	"down":   {name: "team_name"},
-	"up":     {list: "members", name: "name"},
+	"up": {
+		list: "members", name: "name",
+		note: "`changes` are what differed from the file (`what` is `member`, `task`, `edge`, `setting` or, in a dry run, `team`), `waiting` parts of it that are left out until a person allows them, and `outcome` is `already_up` where nothing differed.",
+	},
 	"graph": {
 		list: "nodes", name: "id", reads: true, watch: true,
 		note: "`nodes` are tasks as of board with `dependsOn`, their `layer` and `row` in the drawing, and `critical`; `edges` lead `from` a task `to` one that depends on it over `rows`, one of each layer; `crossings` counts edges that cross; `criticalPath` are ids.",

@@ -142,7 +142,7 @@ func TestUpByALead(t *testing.T) {
 			}
 			const member = "members:\n  - {name: a, command: [sleep, '1000'], backend: pty}\n"
 			const more = "  - {name: b, command: [sleep, '1000'], backend: pty}\n"
-			const settings = "budget: {tokens: 100000}\nhooks: {TaskCreated: [{run: 'true'}]}\n" +
+			const settings = "budget: {tokens: 100000}\nhooks: {TaskCreated: [{command: 'true'}]}\n" +
 				"permissions: {deny: [{tool: shell, command: 'rm *'}]}\nmcp: {files: {command: [cat]}}\n"
 			write("team: demo\n" + settings + member)
 			refused("hooks, permissions, budgets, mcp")
