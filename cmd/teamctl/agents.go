@@ -15,9 +15,9 @@ func newAgents(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "agents",
 		Short: "Manage kinds of agent and agent specs: ls, show and more",
-		Long: `List the kinds of agent that can be spawned, and below them the agent specs of the team:
-what agents of kind llm can be (--type), each with a model, instructions, tools and
-skills. Kinds of your own stand in $TEAMCTL_HOME/agents/NAME.yaml:
+		Long: `List the agent kinds that can be spawned, followed by the team's agent specs for
+agents of kind llm (--type), each with a model, instructions, tools and skills. Your
+own kinds are defined in $TEAMCTL_HOME/agents/NAME.yaml:
 
     description: what it is
     launch: [mine, --model, "{model}", "{prompt}"]
@@ -26,13 +26,14 @@ skills. Kinds of your own stand in $TEAMCTL_HOME/agents/NAME.yaml:
     input: '^> ?(?P<text>.*)$'
     enter: {plain: true}
 
-launch, resume and env may name {prompt}, {model}, {mode}, {name}, {team}, {dir},
-{bundle}, {mcp} and {conversation}. ready and busy are patterns of lines of the screen;
-ready matches with a text in the input box as well, for what is typed is sent only
+launch, resume and env may use {prompt}, {model}, {mode}, {name}, {team}, {dir},
+{bundle}, {mcp} and {conversation}. ready and busy are patterns of lines of the
+screen; ready must also match with a text in the input box, since text is sent only
 while the agent is seen to be idle. input matches the line of the input box, empty is
-what that shows without a text. With plain what is typed is one line, for programs that
-take each line for a prompt. mail: pull leaves the mail to the agent's own tools, and
-needs no input. asks: true says that the agent answers shutdown requests. teamctl agents test NAME shows what works.`,
+its content without a text. With plain, text is typed as one line, for programs that
+treat each line as a prompt. mail: pull leaves the mail to the agent's own tools, and
+needs no input. asks: true means that the agent answers shutdown requests. teamctl
+agents test NAME shows what works.`,
 		Example: "  teamctl agents\n  teamctl agents show claude\n  teamctl agents test claude\n  teamctl agents create reader --allow read,grep",
 		Args:    unknownVerb,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.listAgents(cmd.Context()) },

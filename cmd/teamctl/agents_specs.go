@@ -128,9 +128,9 @@ func newAgentsCreate(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create [NAME]",
 		Short: "Make an agent spec: a model, instructions, tools, skills",
-		Long: `Make an agent spec of the team, from flags or from a file. Its id is made of the name.
-Without --allow it has every tool that its role and mode have; an empty --allow= leaves
-none; --deny wins.`,
+		Long: `Create an agent spec of the team, from flags or from a file. Its id is derived from
+the name. Without --allow it has every tool that its role and mode permit; an empty
+--allow= permits none; --deny takes precedence.`,
 		Example: `  teamctl agents create reader --description "reads and reports" --allow read,grep,SendMessage
   teamctl agents create --file agent.toml`,
 		Args: takes(0, 1, "a name"),
@@ -263,9 +263,9 @@ func newAgentsExport(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export [AGENT...]",
 		Short: "Write agent specs to files, DIR/ID/agent.toml",
-		Long: `Write agent specs of the team, all or those that are named, to DIR/ID/agent.toml. DIR
-is $TEAMCTL_HOME/workspace/agents, whose specs later teams are born with. A spec that is
-exported, imported and exported again is the same file.`,
+		Long: `Write agent specs of the team, all or the named ones, to DIR/ID/agent.toml. The
+default DIR is $TEAMCTL_HOME/workspace/agents, whose specs are added to new teams. A
+spec that is exported, imported and exported again is the same file.`,
 		Example:           "  teamctl agents export\n  teamctl agents export reader --dir .teamctl/agents",
 		ValidArgsFunction: a.completeSpecs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -314,12 +314,13 @@ func newAgentsImport(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import [FILE|DIR...]",
 		Short: "Read agent specs from files into the team",
-		Long: `Read agent specs from agent.toml files, directories of ID/agent.toml, or JSON, an older
-list of subagent_specs included; without a name, from $TEAMCTL_HOME/workspace/agents. A
-spec of the team with the same id is replaced. All are read before one is written.
+		Long: `Read agent specs from agent.toml files, directories of ID/agent.toml, or JSON,
+including an older list of subagent_specs; without a name, from
+$TEAMCTL_HOME/workspace/agents. A spec of the team with the same id is replaced. All
+files are read before a spec is written.
 
-Specs that lie in a repository may come from whoever wrote that: a person agrees to
-exactly their content once.`,
+Specs in a repository may come from anyone: a person must consent once to exactly
+their content.`,
 		Example: "  teamctl agents import\n  teamctl agents import .teamctl/agents --agree\n  teamctl agents import subagents.json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()

@@ -16,10 +16,10 @@ func newApprovalRules(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rules [-f FILE]",
 		Short: "Show or replace the rules that answer requests",
-		Long: `Show the rules by which the team answers permission requests itself, or replace
-them with those that stand below permissions in a team file. Rules that deny come
-first; what no rule names waits for a person. Plans are never answered by rules, and
-neither is what is asked by mail. Only a person changes them.`,
+		Long: `Show the rules by which the team answers permission requests itself, or replace them
+with those under permissions in a team file. Deny rules come first; a request that no
+rule matches waits for a person. Rules never answer plans or requests that come by
+mail. Only a person may change them.`,
 		Example: "  teamctl approvals rules\n  teamctl approvals rules -f teamctl.yaml",
 		Args:    takes(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -22,13 +22,13 @@ func newApprovals(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "approvals [VERB]",
 		Short: "Answer requests: ls, show, approve, reject, rules",
-		Long: `List what waits for an answer, and answer it: plans, permissions, tasks to review,
-work that a member wants to hand on. A person answers all of them; a member only
-what names its role (teamctl settings answerer.plan leader), and rules of the team
-file answer permission requests that they name (teamctl approvals rules). An answer
-is given here and nowhere else: no message can approve anything. A member whose
-program asks at its own screen, to trust a directory or to log in, is listed with the
-command that leads there: nothing is typed into such a question.`,
+		Long: `List pending requests and answer them: plans, permissions, tasks to review,
+delegation. A person may answer all of them; a member only those that name its role
+(teamctl settings answerer.plan leader), and rules of the team file answer the
+permission requests that they match (teamctl approvals rules). Requests are answered
+only here: no message can approve anything. A member whose program asks at its own
+screen, to trust a directory or to log in, is listed with the command that attaches to
+it: nothing is typed into such a question.`,
 		Example: `  teamctl approvals
   teamctl approvals approve 3
   teamctl approvals reject 3 --feedback "add tests first"`,
@@ -137,9 +137,9 @@ func newApprove(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "approve ID",
 		Short: "Approve a request",
-		Long: `Approve what waits. An approved plan puts its member into the mode given; an
-approved review completes the task; an approved delegation is carried out. Where the
-request asks a question, say the answer too, in the words of an option or your own.`,
+		Long: `Approve a request. An approved plan puts its member into the given mode; an approved
+review completes the task; an approved delegation is carried out. If the request
+contains a question, give the answer too, as one of the options or in your own words.`,
 		Example: "  teamctl approvals approve 3\n  teamctl approvals approve 3 --mode acceptEdits\n  teamctl approvals approve 3 --answer \"the second one\"",
 		Args:    takes(1, 1, "the id of an approval"),
 
@@ -260,8 +260,8 @@ func newAskPlan(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan TEXT...",
 		Short: "Submit a plan; - reads standard input",
-		Long: `Submit a plan to the lead. One plan of a member waits at a time; it is rejected
-when the member exits. When it is approved the member's permission mode changes.`,
+		Long: `Submit a plan to the lead. A member may have one pending plan; it is rejected when the
+member exits. When it is approved the member's permission mode changes.`,
 		Example: "  teamctl ask plan \"split the parser, then port it\"\n  teamctl ask plan - --path plan.md --wait < plan.md",
 		Args:    takes(1, -1, "the plan"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -354,8 +354,8 @@ func newRespond(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "respond REQUEST-ID --approve | --reject REASON",
 		Short: "Answer a shutdown request as its recipient",
-		Long: `Answer a shutdown request that is in your mailbox. With --approve you are
-expected to end now; with --reject you go on, and the lead is told why.`,
+		Long: `Answer a shutdown request in your mailbox. After --approve you are expected to exit;
+after --reject you continue, and the lead gets the reason.`,
 		Example: "  teamctl respond shutdown-1795237099787@builder --approve\n  teamctl respond shutdown-1795237099787@builder --reject \"mid-task\"",
 		Args:    takes(1, 1, "the id of the request"),
 
@@ -384,10 +384,10 @@ func newSettings(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "settings [NAME [VALUE]]",
 		Short: "Show or change the settings of the team",
-		Long: `Show what is set for the team, or set it. Who hands on work is decided by
-delegation.MEMBER, else delegation, else the role: a leader may, others may not.
-delegationPolicy in a task's metadata can only tighten that: for the task that is
-named, and for whoever works on one. Its owner cannot change it.`,
+		Long: `Show the team's settings, or change one. Delegation is decided by delegation.MEMBER,
+else delegation, else the role: a leader may delegate, others may not.
+delegationPolicy in a task's metadata can only tighten that: for the named task, and
+for members working on one. Its owner cannot change it.`,
 		Example: `  teamctl settings
   teamctl settings delegation approval_required
   teamctl settings delegation.builder auto

@@ -24,10 +24,10 @@ func newAttach(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "attach [MEMBER]",
 		Short: "Attach to a member's pane, or to the team's tmux session",
-		Long: `Go to the pane of a member; without a name to the team's session, where the
-board is. Ctrl-b d leaves it again, in tmux and in a terminal of its own (--backend
-pty) alike; the team goes on. What you type in a pane goes
-to the agent. Where the board has ended it is started again.
+		Long: `Attach to the pane of a member, or without a name to the team's session, which has the
+board. Ctrl-b d detaches, in tmux and in a separate terminal (--backend pty) alike;
+the team keeps running. What you type in a pane goes to the agent. A board that has
+exited is started again.
 
 In iTerm2, --cc shows every member as a native split pane of its own: iTerm2
 drives the team's tmux session by control mode (tmux -CC).`,

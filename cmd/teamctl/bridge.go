@@ -15,8 +15,8 @@ func newBridge(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bridge VERB",
 		Short: "Bridge the team to the native team of an agent: claude",
-		Long: `Bridge the team to the team that an agent CLI keeps by itself: members, mail and
-tasks of each appear in the other. See docs/bridge.md.`,
+		Long: `Bridge the team to the native team of an agent CLI: members, mail and tasks of each
+appear in the other. See docs/bridge.md.`,
 		Example: "  teamctl bridge claude --help\n  teamctl bridge claude --team demo",
 		Args:    unknownVerb,
 		RunE:    needsVerb,
@@ -30,16 +30,15 @@ func (a *app) bridgeClaude() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "claude",
 		Short: "Bridge the team to one that a Claude Code lead created",
-		Long: `Join the team with one that a Claude Code lead has made for itself. Members of each
-appear in the other, what they write to each other arrives, and the two boards are
-one. The lead there is the lead here as well: its mail comes as team-lead's, it gets
-what is sent to team-lead, and it may ask members to shut down. It cannot answer
-approvals.
+		Long: `Bridge the team to the native team of a Claude Code lead. Members of each appear in
+the other, mail between them arrives, and the two boards are synchronised. The native
+lead is also the lead of this team: its mail comes as team-lead's, it gets mail to
+team-lead, and it may ask members to shut down. It cannot answer approvals.
 
-The command runs until it is interrupted or the team there is gone; it may be killed
-and started again at any time. It writes to nothing of the program's but the
-directories of that one team, CONFIG/teams/NAME and CONFIG/tasks/NAME, and tells each
-thing that it brings over. --remove takes the members back out of both.`,
+The command runs until it is interrupted or the native team is deleted; it may be
+killed and started again at any time. Of the program's files it writes only those of
+that team, CONFIG/teams/NAME and CONFIG/tasks/NAME, and it reports everything that it
+mirrors. --remove removes the members of each side from the other.`,
 		Example: `  teamctl bridge claude --team demo
   teamctl bridge claude --team demo --native session-a5e01d1a
   teamctl bridge claude --team demo --once

@@ -86,9 +86,8 @@ func newCheckpointRestore(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "restore MEMBER [REF]",
 		Short: "Restore a member's worktree to a checkpoint",
-		Long: `Bring the worktree of a member that is not running back to a checkpoint, the
-newest one unless another is named: its branch, what was staged, and all files. What is
-there now is rescued first.`,
+		Long: `Restore the worktree of a member that is not running to a checkpoint, by default the
+newest: its branch, staged changes, and all files. The current state is rescued first.`,
 		Example:           "  teamctl stop builder\n  teamctl checkpoint restore builder\n  teamctl start builder",
 		Args:              takes(1, 2, "a member, and the ref of a checkpoint"),
 		ValidArgsFunction: first(a.completeMembers(false)),

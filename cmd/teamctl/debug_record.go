@@ -47,12 +47,12 @@ func newDebugRecord(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "record MEMBER",
 		Short: "Record a member's screen, for a test of its patterns",
-		Long: `Write what is on a member's screen to a file whose name says by which rule it is to
-be known: PROGRAM-VERSION-RULE.txt, as the tests of the rules read them. Your home
-directory, the repository's, your name and machine, addresses, ids, and what looks
-like a key or a token are replaced. What the program has broken over two lines is not
-found, so read the file before you give it away. --rule names the rule for a screen
-that none knows yet, or not for what it is.`,
+		Long: `Write a member's screen to a file named after the rule that must match it:
+PROGRAM-VERSION-RULE.txt, as the tests of the rules read them. Your home directory,
+the repository's, your name and machine, addresses, ids, and anything that looks like
+a key or a token are replaced. Text that the program has broken over two lines is not
+found, so read the file before you share it. --rule names the rule for a screen that
+no rule matches yet, or that the wrong rule matches.`,
 		Example:           "  teamctl debug record ann\n  teamctl debug record ann --rule update-prompt --dir internal/adapter/testdata/screens",
 		Args:              takes(1, 1, "the name of a member"),
 		ValidArgsFunction: first(a.completeMembers(false)),

@@ -15,14 +15,13 @@ func newDelete(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "delete [TEAM]",
 		Short: "Delete a team and its worktrees, keeping unmerged work",
-		Long: `Delete a team: its directory, its worktrees and, where nothing is lost by it,
-its branches. It refuses while members run, and while a worktree has work that
-is nowhere else. With --force members are ended first and such work is saved as
-a snapshot in the repository, which is told. A branch with commits of its own is
-always kept.
+		Long: `Delete a team: its directory, its worktrees and, if nothing is lost, its branches. It
+refuses while members run, and while a worktree has work that exists nowhere else.
+With --force members are ended first and such work is saved as a snapshot in the
+repository, which is reported. A branch with commits of its own is always kept.
 
-An interrupt that comes before the first worktree is removed deletes nothing; with
---force members may have been ended, which is told. A later one does not stop the
+An interrupt before the first worktree is removed deletes nothing; with --force
+members may have been ended, which is reported. A later one does not stop the
 deletion, and the exit status is that of the deletion.`,
 		Example: `  teamctl shutdown && teamctl delete
   teamctl delete demo --force`,

@@ -16,13 +16,12 @@ func newDoctor(a *app) *cobra.Command {
 		Use:   "doctor",
 		Short: "Check that teamctl has what it needs, and repair it",
 		Long: `Check the machine and the teams on it: programs and their versions, the home
-directory, disk, sockets, watches, and teams whose supervisor or directory is gone.
-It changes nothing. The exit status is 7 if a check failed; a warning is none.
+directory, disk, sockets, watches, and teams whose supervisor or directory is missing.
+It changes nothing. The exit status is 7 if a check failed, but not for warnings.
 
-With --repair it makes config.json, the mailboxes and the registry anew from the
-ledgers, of all teams or the one of --team, and says what it did. What it cannot
-read it moves aside, under a name with ".corrupt-"; nothing is deleted but what
-killed commands have left unfinished.`,
+With --repair it rebuilds config.json, the mailboxes and the registry from the
+ledgers, of all teams or the one of --team, and reports the changes. It renames
+unreadable files with ".corrupt-"; only leftovers of killed commands are deleted.`,
 		Example: "  teamctl doctor\n  teamctl doctor --json\n  teamctl doctor --repair --team demo",
 		Args:    takes(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {

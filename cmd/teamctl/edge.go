@@ -12,9 +12,9 @@ func newEdge(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "edge VERB",
 		Short: "Manage edges, who works with whom: ls, add, rm",
-		Long: `Manage the graph of the team: who delegates to whom, who reviews whom, who reports to
-whom, who shares what it learns with whom, and who goes on where another ends. It is
-for those who look at the team; an edge grants nothing, which is what roles are for. When a member leaves, its edges go.`,
+		Long: `Manage the graph of the team: delegates, reviews, reports_to, shares_context and
+handoff edges between members. The graph is informational: an edge grants no rights,
+which roles do. When a member leaves, its edges are removed.`,
 		Example: `  teamctl edge add lina delegates builder
   teamctl edge add judge reviews builder
   teamctl edge ls`,

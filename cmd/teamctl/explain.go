@@ -22,10 +22,10 @@ func newExplain(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "explain MEMBER",
 		Short: "Explain why a member is shown as it is",
-		Long: `Print what a member does as far as is known, which source says so, and what each
-source said last: its process, the CLI's own status, its hooks, the terminal's
-title, and the rules over its screen with the lines that matched. A source that is
-trusted less counts only where a better one cannot know.`,
+		Long: `Print what a member is doing as far as known, the source, and the last report of each
+source: its process, the CLI's own status, its hooks, the terminal's title, and the
+rules for its screen with the matching lines. A less trusted source counts only if a
+better one cannot know.`,
 		Example: "  teamctl explain builder\n  teamctl explain builder --json", Args: takes(1, 1, "a member"),
 		ValidArgsFunction: first(a.completeMembers(false)),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -104,9 +104,10 @@ func newInterrupt(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "interrupt MEMBER",
 		Short: "Interrupt the current turn of an agent",
-		Long: `End the turn that an agent is in, by its own means: a call of its server, Escape, or
-Ctrl-C. The agent stays; its conversation goes on with the next message. A built-in
-worker's task is canceled and its command ended; the worker goes on with its next task.`,
+		Long: `Interrupt the current turn of an agent, by its own means: a call of its server,
+Escape, or Ctrl-C. The agent keeps running; its conversation continues with the next
+message. A built-in worker's task is canceled and its command ended; the worker
+continues with its next task.`,
 		Example: "  teamctl interrupt builder\n  teamctl interrupt builder --json", Args: takes(1, 1, "a member"), ValidArgsFunction: first(a.completeMembers(false)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withTeam(cmd.Context(), func(t *tool.Team, c tool.Caller) error {

@@ -24,10 +24,10 @@ func newGraph(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "graph",
 		Short: "Show what tasks depend on, as a drawing",
-		Long: `Show the tasks and what they depend on, drawn from left to right, with the chain that has taken
-longest as the critical path: as text, for Mermaid or Graphviz, as a picture, or as data
-with the place of each task. The same tasks give the same drawing. --task draws those
-around one only.`,
+		Long: `Show the tasks and their dependencies, drawn from left to right, with the chain that
+has taken longest as the critical path: as text, for Mermaid or Graphviz, as a
+picture, or as data with the position of each task. The same tasks give the same
+drawing. --task draws only those around one task.`,
 		Example: `  teamctl graph
   teamctl graph --task 5 --depth 1
   teamctl graph --format svg > tasks.svg`,

@@ -39,9 +39,9 @@ command writes to standard error as feedback; docs/hooks.md has the rest.`,
 		},
 		&cobra.Command{
 			Use: "allow", Short: "Allow the hooks that the repository brought",
-			Long: `Let the rules of the team's file run although they came with the repository. That
-holds on this machine, for exactly these commands and the files of the repository that
-they name: when one of them changes, the rules wait for your consent again.`,
+			Long: `Allow the hooks of the team's file although they came with the repository. The consent
+applies on this machine, to exactly these commands and the files of the repository
+that they name: when one of them changes, the hooks need your consent again.`,
 			Example: "  teamctl hooks ls\n  teamctl hooks allow", Args: takes(0, 0, ""),
 			RunE: func(cmd *cobra.Command, _ []string) error {
 				return a.withTeam(cmd.Context(), func(t *tool.Team, c tool.Caller) error {

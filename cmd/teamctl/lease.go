@@ -15,9 +15,9 @@ func newLease(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lease VERB",
 		Short: "Manage advisory leases of files: take, release, ls",
-		Long: `Manage leases. A lease says that a member is about to change some files. It is
-advisory: a member that asks for the same files is told, and so is the holder, but
-nobody is kept out. It expires by itself.`,
+		Long: `Manage leases. A lease announces that a member is about to change some files. It is
+advisory: a member that requests the same files is warned, and so is the holder, but
+access is not restricted. It expires by itself.`,
 		Example: `  teamctl lease take 'internal/store/**' --for 2h --why "new schema"
   teamctl lease ls
   teamctl lease release 'internal/store/**'`,

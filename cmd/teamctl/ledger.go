@@ -18,9 +18,9 @@ func newLedger(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ledger VERB",
 		Short: "Manage the ledger: check, backup, recover",
-		Long: `Look after the file that has a team's tasks, messages and members. The supervisor
-copies it when a run has ended and at least hourly while it changes, and keeps the
-newest three copies; backup makes one now. recover makes a damaged ledger anew.`,
+		Long: `Manage the file with a team's tasks, messages and members. The supervisor copies it
+when a run has ended and at least hourly while it changes, and keeps the newest three
+copies; backup makes one now. recover rebuilds a damaged ledger.`,
 		Example: "  teamctl ledger check\n  teamctl ledger backup\n  teamctl ledger recover demo",
 		Args:    unknownVerb,
 		RunE:    needsVerb,
@@ -50,8 +50,8 @@ func newLedgerCheck(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "check [TEAM]",
 		Short: "Check that the ledger is sound, and list its copies",
-		Long: `Read the whole ledger and check its pages, indexes, references, counts and claims. It changes
-nothing. The exit status is 7 if anything is wrong.`,
+		Long: `Read the whole ledger and check its pages, indexes, references, counts and claims. It
+changes nothing. The exit status is 7 if there is a problem.`,
 		Example: "  teamctl ledger check\n  teamctl ledger check demo --json", Args: takes(0, 1, "the name of one team"),
 		ValidArgsFunction: first(a.completeTeams),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -90,8 +90,8 @@ func newLedgerBackup(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "backup [TEAM]",
 		Short: "Save a copy of the ledger now",
-		Long: `Save a copy of the ledger as it is at this moment, beside the copies that are made by
-themselves; the newest three are kept. Nobody has to wait for it.`,
+		Long: `Save a copy of the current ledger, beside the automatic copies; the newest three are
+kept. It blocks no other process.`,
 		Example: "  teamctl ledger backup\n  teamctl ledger backup demo --json", Args: takes(0, 1, "the name of one team"),
 		ValidArgsFunction: first(a.completeTeams),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -114,14 +114,14 @@ func newLedgerRecover(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "recover [TEAM]",
 		Short: "Rebuild a damaged or missing ledger",
-		Long: `Make a ledger that is damaged, cut short, empty, missing or something else anew. Rows
-are taken from what can be read of the file, table by table around the damage; where
-the sqlite3 program is installed, from its recovery of loose pages; for what is
-missing then, from the newest sound copy; and from the mailboxes, config.json and the
-members' own files. It says what is missing. The damaged file is kept under another
-name. Members that run go on, and are adopted.
+		Long: `Rebuild a ledger that is damaged, truncated, empty, missing or not a ledger. Rows come
+from the readable parts of the file, table by table around the damage; if the sqlite3
+program is installed, from its recovery of loose pages; what is then missing, from the
+newest sound copy; and from the mailboxes, config.json and the members' own files. It
+reports what is missing. The damaged file is kept under another name. Running members
+keep running, and are adopted.
 
-A sound ledger is left as it is.`,
+A sound ledger is not changed.`,
 		Example: "  teamctl ledger recover\n  teamctl ledger recover demo", Args: takes(0, 1, "the name of one team"),
 		ValidArgsFunction: first(a.completeTeams),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -19,14 +19,15 @@ func newMCP(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "mcp",
 		Short: "Serve the team's operations to an MCP client",
-		Long: `Serve every operation as an MCP tool, with the team's roster, tasks, and the
-caller's mail as resources, over standard input and output. Who the client is, says
-the environment that it starts this command in: a member by its token, else the
-person that leads, in the permission mode of the lead. teamctl mcp config prints how
-each client is told to start it.
+		Long: `Serve every operation as an MCP tool, with the team's roster, tasks, and the caller's
+mail as resources, over standard input and output. The environment of this command
+identifies the client: a member by its token, else a program that leads the team, with
+the permission mode of the lead. teamctl mcp config prints how to register the server
+with each client.
 
 With --http it listens on an address of this machine instead, for clients that need
-that. Every request must bring a bearer token; it is printed, or read from a file.`,
+that. Every request must contain a bearer token, which is printed, or read from a
+file.`,
 		Example: `  teamctl mcp config claude           # how to register it
   teamctl mcp --team demo             # what a client starts
   teamctl mcp --http 127.0.0.1:0      # prints the address and the token`,
@@ -115,10 +116,10 @@ func newCall(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "call [OPERATION [JSON]]",
 		Short: "Call an operation as MCP clients do: JSON in, JSON out",
-		Long: `Call an operation by the name that it has for MCP clients, with the same input and
-the same result; - reads the input from standard input. Without a name it lists the
-operations that you may call, without an input it calls with none. docs/tools.md has
-all of them with their schemas.`,
+		Long: `Call an operation by its name for MCP clients, with the same input and the same
+result; - reads the input from standard input. Without a name it lists the operations
+that you may call, without an input it calls with an empty one. docs/tools.md has all
+operations with their schemas.`,
 		Example: `  teamctl call
   teamctl call TaskCreate '{"subject": "vet", "description": "go vet ./..."}'
   teamctl call InboxRead '{"wait_seconds": 60}'`,

@@ -17,17 +17,17 @@ func newShutdown(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "shutdown [MEMBER...]",
 		Short: "Shut members down: they finish and leave the team",
-		Long: `Ask members to shut down: each gets a request in its mailbox, finishes what it
-is doing and approves, or rejects with a reason. Whoever has not answered by the
-deadline is ended (SIGTERM, then SIGKILL). A command is asked too if it has read
-mail, sent some or worked on tasks since its start, or was spawned with --asks; any
-other is ended at once. A program that has joined is asked and
-waited for in the same way; it leaves the team, and its process is its own. Tasks
-that were held go back to the board, and the member leaves the roster. Its worktree
-and branch stay (ps --all, worktree ls, merge), and start or a spawn of the same
-name takes them again. The exit status is not 0 if a member rejected.
+		Long: `Ask members to shut down: each gets a request in its mailbox, finishes its work and
+approves, or rejects with a reason. A member that has not answered by the deadline is
+ended (SIGTERM, then SIGKILL). A command is asked too if it has read mail, sent some
+or worked on tasks since its start, or was spawned with --asks; any other is ended at
+once. A program that has joined is asked and awaited in the same way; it leaves the
+team, and its process is not ended. Claimed tasks return to the board, and the member
+leaves the roster. Its worktree and branch stay (ps --all, worktree ls, merge), and
+start or a spawn with the same name reuses them. The exit status is not 0 if a member
+rejected.
 
-To end the day and go on with the same team tomorrow, stop it instead.`,
+To stop for today and continue with the same team tomorrow, use teamctl stop instead.`,
 		Example: `  teamctl shutdown                   # everybody
   teamctl shutdown builder --reason "done for today"
   teamctl shutdown --wait 5m         # give long tasks time to finish`,
@@ -69,9 +69,9 @@ func newKill(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "kill MEMBER...",
 		Short: "Kill members at once, and report where their work is",
-		Long: `Kill members: SIGTERM to the whole process tree, then SIGKILL. Nothing is asked, so
-what a task has not committed stays uncommitted in the worktree; a checkpoint of it is
-taken, and the answer says where the work is. Claimed tasks go back to the others, and
+		Long: `Kill members: SIGTERM to the whole process tree, then SIGKILL. Members are not asked,
+so uncommitted work of a task stays uncommitted in the worktree; a checkpoint of it is
+taken, and the result says where the work is. Claimed tasks return to the board, and
 the member leaves the team. shutdown asks first; stop keeps the member (teamctl help
 ending).`,
 		Example:           "  teamctl kill builder\n  teamctl kill builder builder-2 --reason \"wrong branch\"",
@@ -200,9 +200,9 @@ func newStart(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "start [MEMBER...]",
 		Short: "Start stopped members again, or all of them",
-		Long: `Start members that are stopped or have failed; without names, all that are
-stopped. A member that has left the team is named to come back, as it was spawned,
-to the worktree and branch that it left.`,
+		Long: `Start members that are stopped or have failed; without names, all stopped ones. A
+named member that has left the team comes back as it was spawned, to the worktree and
+branch that it left.`,
 		Example:           "  teamctl start                      # all that are stopped\n  teamctl start builder",
 		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: a.completeMembers(false),

@@ -20,9 +20,9 @@ func newMemory(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "memory VERB",
 		Short: "Manage what agents remember: ls, add, search and more",
-		Long: `Manage what agents of the built-in kind remember beyond a conversation, in one file for
-all teams. An entry has a key TEAM/AGENT/NAME, a text and tags. Agents add entries with a
-tool and are reminded of those that match what they work on; nothing else writes here.`,
+		Long: `Manage what built-in agents remember beyond a conversation, in one file for all teams.
+An entry has a key TEAM/AGENT/NAME, a text and tags. Agents add entries with a tool
+and are reminded of those that match their work; nothing else writes them.`,
 		Example: "  teamctl memory ls\n  teamctl memory add shop/dev/tests \"run make check\"\n  teamctl memory search \"how to run tests\"",
 		Args:    unknownVerb,
 		RunE:    needsVerb,

@@ -20,20 +20,20 @@ func newMerge(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "merge [MEMBER...|--ready|--resume]",
 		Short: "Merge members' branches, through a gate",
-		Long: `Merge the branches of members into a branch of the repository, by default the one
-that is checked out there. The branches are stacked in order without touching any
-checkout; the gate commands run on the stack in a scratch worktree and must pass; then
-the target moves by compare-and-swap. A branch that conflicts, or that breaks the gate,
-is left out (a red stack is halved until the one at fault stands alone), and its owner
-gets a task with the conflict or the output; the lead gets it for a built-in worker.
+		Long: `Merge the branches of members into a branch of the repository, by default the one that
+is checked out there. The branches are stacked in order without touching any checkout;
+the gate commands run on the stack in a scratch worktree and must pass; then the
+target moves by compare-and-swap. A branch that conflicts, or that breaks the gate, is
+left out (a failing stack is halved until the faulty branch is found), and its owner
+gets a task with the conflict or the output; for a built-in worker the lead gets it.
 
-Nothing is ever forced. A clean checkout of the target is fast-forwarded with it; one
-with changes is never touched, and its branch not moved. Members' branches stay as
-they are.
+Nothing is ever forced. A clean checkout of the target is fast-forwarded with it; a
+checkout with changes is never touched, and its branch not moved. Members' branches
+are not changed.
 
-What is asked for stands in a queue first (teamctl merge queue). When this command is
-killed, the next merge, or --resume, completes what it began. The exit status is not 0
-unless every branch landed.`,
+Requested merges are queued first (teamctl merge queue). If this command is killed,
+the next merge, or --resume, completes its work. The exit status is not 0 unless every
+branch was merged.`,
 		Example: `  teamctl merge --ready --dry-run
   teamctl merge builder tester --gate 'go test ./...'
   teamctl merge --ready --into integration --strategy squash --gate make --refresh
@@ -186,9 +186,9 @@ func newPR(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pr [MEMBER...]",
 		Short: "Prepare pull requests of branches; nothing is pushed",
-		Long: `Write the text of a pull request for the branch of each member (or of all that have
-commits which the target lacks) and print the commands that would push the branch and
-open it with gh or glab, where one of them is installed. None of them is run.`,
+		Long: `Write the text of a pull request for the branch of each member (or of all with commits
+that the target lacks) and print the commands that would push the branch and open it
+with gh or glab, if installed. None of them is run.`,
 		Example:           "  teamctl pr builder\n  teamctl pr builder --into release --body",
 		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: a.completeMembers(false),

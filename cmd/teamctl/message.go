@@ -32,8 +32,8 @@ func newMessageShow(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "show ID",
 		Short: "Show a message's delivery states and their evidence",
-		Long: `Show a message and its receipts: for each recipient how far it has come, since
-when, and what showed it. The first characters of an id are enough.`,
+		Long: `Show a message and its receipts: the delivery state for each recipient, with time and
+evidence. A prefix of an id is enough.`,
 		Example: "  teamctl message show 3f2a\n  teamctl message show 3f2a --json",
 		Args:    takes(1, 1, "the id of a message"),
 
@@ -190,8 +190,8 @@ func newThread(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "thread [ID]",
 		Short: "Show a message thread as a tree",
-		Long: `Show the conversation that a message belongs to, or without an id all those of
-the current run. Answers stand below what they answer, 50 deep at most.`,
+		Long: `Show the thread that contains a message, or without an id all threads of the current
+run. Answers are below the message that they answer, at most 50 deep.`,
 		Example: "  teamctl thread\n  teamctl thread 3f2a",
 		Args:    takes(0, 1, "the id of one message"),
 

@@ -14,9 +14,9 @@ func newModels(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "models [PROVIDER]",
 		Short: "List the models that built-in agents can ask",
-		Long: `List the models that agents of kind llm can ask: what the configured providers say that
-they serve, which is kept for a day, and what config.yaml says of models. Context sizes
-and prices are those that the provider or the file names; - is unknown.`,
+		Long: `List the models for agents of kind llm: those that the configured providers report,
+which are stored for a day, and those in config.yaml. Context sizes and prices come
+from the provider or the file; - is unknown.`,
 		Example: `  teamctl models
   teamctl models anthropic
   teamctl models openai --refresh`,

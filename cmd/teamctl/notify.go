@@ -14,10 +14,10 @@ func newNotify(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "notify VERB",
 		Short: "Manage notifications: ls, add, rm, test",
-		Long: `Manage the sinks of notifications: where you are told that something waits for your
-answer, that a member gave up, or that a task failed: a command (it gets JSON on its standard input), a
-webhook (https, or http on this machine), or the desktop. What members say to
-each other never leaves the team.`,
+		Long: `Manage notification sinks, which notify you when something waits for your answer, when
+a member gave up, or when a task failed: a command (it gets JSON on its standard
+input), a webhook (https, or http on this machine), or the desktop. Messages between
+members never leave the team.`,
 		Example: `  teamctl notify add desktop
   teamctl notify add 'command:cat >> ~/team.jsonl'
   teamctl notify add webhook:https://example.com/hook

@@ -13,10 +13,10 @@ func newPause(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "pause MEMBER...",
 		Short: "Pause members; resume continues them",
-		Long: `Freeze every process of a member where it is, by its control group. It keeps its
-pane, its worktree and its tasks, and costs no CPU. Stopping or killing it works all
-the same. Where there is no control group (teamctl doctor says so) it is refused: a
-stop signal would not hold, since tmux continues what is stopped.`,
+		Long: `Freeze every process of a member by its control group. It keeps its pane, its worktree
+and its tasks, and uses no CPU. It can still be stopped or killed. Without a control
+group (see teamctl doctor) it is refused: a stop signal would have no effect, since
+tmux continues stopped processes.`,
 		Example:           "  teamctl pause builder\n  teamctl resume builder",
 		Args:              takes(1, -1, "the name of a member"),
 		ValidArgsFunction: a.completeMembers(false),

@@ -11,13 +11,13 @@ func newRecover(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "recover [MEMBER...]",
 		Short: "Recover members after a reboot or a lost terminal",
-		Long: `Bring back members that should run and do not, because the machine or their tmux
-server went away: also those whose restart policy is never, if nobody saw how they
-ended. A member is taken for dead only when no process holds its lock and none
-carries its generation. They are started one after the other, each in its own
-worktree, and seen to stay up.
+		Long: `Recover members that should run and do not, because the machine or their tmux server
+went away, including those with restart policy never, if their end was not observed. A
+member counts as dead only if no process holds its lock and none carries its
+generation. Members are started one after the other, each in its own worktree, and
+each must stay up.
 
-Members that live are adopted, not started twice. A member that somebody saw fail
+Running members are adopted, not started twice. A member whose failure was observed
 stays as it is unless it is named.`,
 		Example:           "  teamctl recover            # the whole team\n  teamctl recover builder",
 		Args:              cobra.ArbitraryArgs,

@@ -10,13 +10,13 @@ func newRelocate(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "relocate [TEAM...]",
 		Short: "Record that a team's directory was moved here",
-		Long: `Record that the directory of a team, or the whole home, was moved to where it is
-now. Until then the team can only be read, because it may be a copy, and commands on
-a copy would end the members of the original.
+		Long: `Record that the directory of a team, or the whole home directory, was moved to its
+current place. Until then the team is read-only, because it may be a copy, and
+commands on a copy would end the members of the original.
 
-git learns where the worktrees are, and members that run are started again with the
-new paths. Without a name, relocate every team of the home that was moved. A copy is
-refused while its original exists.`,
+The worktrees are registered with git again, and running members are restarted with
+the new paths. Without a name, relocate every team of the home directory that was
+moved. A copy is refused while its original exists.`,
 		Example: `  teamctl relocate
   teamctl relocate demo`,
 		ValidArgsFunction: first(a.completeTeams),

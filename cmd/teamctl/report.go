@@ -27,11 +27,12 @@ func newReport(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report",
 		Short: "Write a report of a run, as one file",
-		Long: `Write what a team did in a run: what came of it and what still needs a look, tasks with their
-graph and durations, a timeline, approvals, failures, tokens and cost where programs tell
-them, merges and changes. HTML needs neither network nor JavaScript; Markdown has the graph
-as Mermaid. Values of the environment and likely secrets are masked. -o names the file to
-write, ./json for one that is called like a form; else it is standard output.`,
+		Long: `Write a report of a run: results and what still needs attention, tasks with their
+graph and durations, a timeline, approvals, failures, tokens and cost if programs
+report them, merges and changes. HTML needs neither network nor JavaScript; Markdown
+has the graph as Mermaid. Values of the environment and likely secrets are masked. -o
+names the file to write, ./json for one named like a format; the default is standard
+output.`,
 		Example: `  teamctl report -o report.html
   teamctl report --run 2 --format md --diffs none
   teamctl report --since 1d --diffs full -o day.html`,

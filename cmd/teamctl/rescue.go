@@ -18,11 +18,11 @@ func newRescue(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rescue VERB",
 		Short: "Manage rescued work: ls, show, restore, drop",
-		Long: `Manage saved work. Before a worktree with work in it is removed by force, or an operation of git
-that was cut short is undone, the complete state (staged, changed and untracked
-files, everything but what is ignored) is saved as a commit below
-refs/teamctl/rescue/TEAM/MEMBER/ in the repository. It stays until it is dropped,
-also if the team was deleted: then --repo names the repository, or the current directory is
+		Long: `Manage saved work. Before a worktree with work in it is removed by force, or an
+interrupted operation of git is undone, the complete state (staged, changed and
+untracked files, except ignored ones) is saved as a commit below
+refs/teamctl/rescue/TEAM/MEMBER/ in the repository. It stays until it is dropped, also
+if the team was deleted: then --repo names the repository, or the current directory is
 the repository.`,
 		Example: `  teamctl rescue ls
   teamctl rescue show rescue/demo/builder/20260102T030405.678Z
@@ -176,10 +176,10 @@ func newRescueRestore(a *app, repo *string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "restore REF",
 		Short: "Restore a saved state into a worktree",
-		Long: `Make a worktree in which branch point, staged, changed and untracked files are
-what they were, on a branch of its own. With --into it becomes the state of a
-member's worktree instead; what is there now is rescued first, and the member must
-not be running. The saved state stays.`,
+		Long: `Create a worktree with the saved branch point, staged, changed and untracked files, on
+a branch of its own. With --into, restore the state in a member's worktree instead;
+its current state is rescued first, and the member must not be running. The saved
+state stays.`,
 		Example: `  teamctl rescue restore rescue/demo/builder/20260102T030405.678Z
   teamctl rescue restore rescue/demo/builder/20260102T030405.678Z --to ../look --branch look
   teamctl rescue restore rescue/demo/builder/20260102T030405.678Z --into builder`,

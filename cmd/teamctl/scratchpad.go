@@ -16,8 +16,8 @@ func newScratchpad(a *app) *cobra.Command {
 		Use:   "scratchpad VERB",
 		Short: "Manage the team's JSON document: get, merge, watch",
 		Long: `Manage the shared document of the current run: a JSON object with a version. A merge
-replaces top-level keys; with --expect it fails (exit status 4) when somebody
-else was faster, so that nothing is overwritten unseen.`,
+replaces top-level keys; with --expect it fails (exit status 4) if another caller was
+faster, so that nothing is overwritten unseen.`,
 		Example: `  teamctl scratchpad get
   teamctl scratchpad merge '{"branch":"main"}' --expect 3
   teamctl scratchpad watch --json`,

@@ -109,11 +109,10 @@ func newSessionShow(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show SESSION",
 		Short: "Show a conversation: turns, backlog, entries",
-		Long: `Show a conversation by its key, or by the name of the member whose own it is: what
-it is set to, its turns and what waits for the next one. --entries adds the
-transcript, --trace what was decided about its turns and its backlog, with reasons.
---prompt prints instead what the next request has before the conversation, and behind
-it, but for commands in the background.`,
+		Long: `Show a conversation by its key, or by the name of its member: its settings, its turns
+and the backlog. --entries adds the transcript, --trace the decisions about its turns
+and its backlog, with reasons. --prompt instead prints what the next request has
+before and after the conversation, except background commands.`,
 		Example: `  teamctl session show dev
   teamctl session show dev --entries
   teamctl session show dev --trace

@@ -33,11 +33,11 @@ func newShow(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "show [NAME | ID | member|task|approval|message NAME-OR-ID]",
 		Short: "Show a member, a task, an approval or a message",
-		Long: `Show one thing in full: a member by its name, a task by its number, an approval, or a
-message by the first characters of its id. A number is a task where there is one, else
-an approval; the kind before it says which. Alone it shows what waits for you, the
-members, the tasks and what happened last, as the board does. A pane of tmux that is
-hidden comes back with teamctl pane unhide.`,
+		Long: `Show one item in full: a member by name, a task by number, an approval, or a message
+by a prefix of its id. A number is a task if one exists, else an approval; a preceding
+kind selects one. Without arguments it shows what waits for you, the members, the
+tasks and the latest events, like the board. To show a hidden pane of tmux again, use
+teamctl pane unhide.`,
 		Example:           "  teamctl show builder\n  teamctl show 1\n  teamctl show approval 3\n  teamctl show",
 		Args:              takes(0, 2, "a name or an id, and before it the kind where two fit"),
 		ValidArgsFunction: a.completeShow,

@@ -25,13 +25,13 @@ func newSend(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "send MEMBER TEXT...",
 		Short: "Send a message to a member",
-		Long: `Send a message to a member. It is stored before this command returns and then
-put into the member's mailbox; what has become of it is told as far as there is
-evidence. A recipient that has never read its mail, as a plain command may, is named.
-- takes the text from standard input.
+		Long: `Send a message to a member. It is stored before this command returns and then written
+to the member's mailbox; the delivery state is reported as far as there is evidence. A
+recipient that has never read its mail, as a plain command may, is reported. - reads
+the text from standard input.
 
---wait waits until the message is accepted, read or answered. The exit status is
-8 when it is not in time, and 4 when it is dropped, because the member has left.`,
+--wait waits until the message is accepted, read or answered. The exit status is 8
+after the time limit, and 4 if the message is dropped because the member has left.`,
 		Example: `  teamctl send builder "please look at task 3 first"
   teamctl send builder "stop touching main.go" --wait=read --timeout 1m
   teamctl send reviewer --forward 3f2a"
@@ -195,11 +195,11 @@ func newInbox(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "inbox [MEMBER]",
 		Short: "Read a mailbox (default: your own)",
-		Long: `Read a mailbox without marking anything. --consume marks as read what it has written,
-once that is out; when it is killed or cannot write, nothing is marked and the next
-call writes the same messages. It works with your own mailbox only.
---prompt writes your unread mail as an agent's conversation gets it: for the lead
-the state of the team, then each message in an element of its own.`,
+		Long: `Read a mailbox without marking anything. --consume marks the printed mail as read
+after printing it; if it is killed or cannot write, nothing is marked and the next
+call prints the same messages. It works only with your own mailbox. --prompt prints
+your unread mail as it is inserted into an agent's conversation: for the lead the
+state of the team, then each message in an element of its own.`,
 		Example: `  teamctl inbox
   teamctl inbox builder --unread
   teamctl inbox --consume --prompt

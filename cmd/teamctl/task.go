@@ -26,11 +26,10 @@ func newTask(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "task VERB",
 		Short: "Manage tasks: add, ls, show, edit, cancel and more",
-		Long: `Manage the tasks of the team. A task is pending until a member claims it; a claim
-is exclusive and holds by a lease: as long as the member's process lives, or, for
-the lead and programs that joined by themselves, until two minutes after their
-last call about the task. A task whose dependencies are not completed
-cannot be claimed.`,
+		Long: `Manage the tasks of the team. A task is pending until a member claims it; a claim is
+exclusive and held by a lease: as long as the member's process is alive, or, for the
+lead and programs that have joined, until two minutes after their last call about the
+task. A task whose dependencies are not completed cannot be claimed.`,
 		Example: `  teamctl task add "vet" --run 'go vet ./...'
   teamctl task ls --open
   teamctl task show 1`,
@@ -58,17 +57,17 @@ func newTaskAdd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add SUBJECT | add -f FILE",
 		Short: "Add tasks and print their ids",
-		Long: `Put a task on the board, or all tasks of a file at once. --run is the command
-that a worker runs with bash in its worktree. --verify is a command that must pass
-before the task counts as completed, whoever does it: it runs where the work is, and
-where it fails its owner goes on. Only a person or the lead gives one. A worker that takes a task first merges the commits
-of the tasks it depends on.
+		Long: `Add a task to the board, or all tasks of a file at once. --run is the command that a
+worker runs with bash in its worktree. --verify is a command that must pass before the
+task counts as completed, whoever completes it: it runs in the owner's worktree, and
+if it fails the owner continues. Only a person or the lead may set it. A worker that
+claims a task first merges the commits of its dependencies.
 
 A file is a list of tasks with the keys id, subject, description, run, dependsOn,
-verify, priority and metadata (YAML or JSON). dependsOn may name ids of the file
-and numbers of tasks that are on the board. Either all of them are added or none.
-The commands of a file that lies in a repository need the consent of a person, as those
-of a team file do (teamctl up --help).`,
+verify, priority and metadata (YAML or JSON). dependsOn may name ids of the file and
+numbers of tasks on the board. Either all of them are added or none. The commands of a
+file in a repository need a person's consent, like those of a team file (teamctl up
+--help).`,
 		Example: `  teamctl task add "vet" --run 'go vet ./...'
   teamctl task add "test" --run 'go test ./...' --depends-on 1 --priority 5
   teamctl task add "docs" --description "describe the new flag" --meta area=cli

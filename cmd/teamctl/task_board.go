@@ -32,10 +32,10 @@ func newTaskUpdate(a *app) *cobra.Command {
 		Use:     "edit ID",
 		Aliases: []string{"update"},
 		Short:   "Edit a task: text, command, dependencies, priority",
-		Long: `Edit a task. Only what is given is changed. --depends-on 1,2 replaces what the task
-depends on, +3 adds to it and -4 takes away; an empty list is none. A key of the
-metadata is deleted by --meta KEY=null. --status goes the way that the verbs go:
-in_progress claims and starts, completed completes, pending releases the task.`,
+		Long: `Edit a task. Only the given fields change. --depends-on 1,2 replaces the dependencies,
++3 adds one and -4 removes one; an empty list removes all. --meta KEY=null deletes a
+key of the metadata. --status works like the commands: in_progress claims and starts,
+completed completes, pending releases the task.`,
 		Example: `  teamctl task edit 3 --subject "vet everything" --priority 5
   teamctl task edit 3 --run 'go vet ./...' --meta area=cli --meta owner=null
   teamctl task edit 3 --depends-on +1,-2`,
@@ -150,9 +150,9 @@ func newTaskAssign(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "assign ID MEMBER | assign ID --nobody",
 		Short: "Assign a task to a member instead of its owner",
-		Long: `Give a task that is not done to a member, who is told and is the only one to claim
-it. Whoever works on it loses it: what they report of it is refused. With --nobody
-whoever is ready takes it.`,
+		Long: `Assign a task that is not done to a member, which is notified and the only one that
+can claim it. A member working on it loses it: its reports about it are refused. With
+--nobody any ready member may claim it.`,
 		Example: `  teamctl task assign 3 builder-2
   teamctl task assign 3 --nobody`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -194,10 +194,10 @@ func newTaskAuto(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "auto [on|off]",
 		Short: "Show or switch automatic claiming of tasks",
-		Long: `Switch whether members take the next ready task by themselves, or show how it is
-set. An idle agent of another program is told of one, and takes it or not. While it
-is off they work on what is assigned to them. With --member it is switched for one;
-without, for all, and forgets what was set for single ones.`,
+		Long: `Show or set whether members claim the next ready task by themselves. An idle foreign
+agent is offered one, and claims it or not. If off, members work only on tasks
+assigned to them. --member sets it for one member; without it, it is set for all, and
+settings of single members are removed.`,
 		Example: `  teamctl task auto off
   teamctl task auto on --member builder
   teamctl task auto`,
@@ -308,11 +308,11 @@ func newTaskImport(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import PATH",
 		Short: "Import exported tasks, or a directory of task files",
-		Long: `Take over all tasks of a file that "teamctl task export" wrote (- is standard
-input) or of a directory with one file per task, or none of them. They keep their
-ids, which must be higher than every id that was ever given out here; --renumber
-gives them new ones. A task that was in work is pending again, and assigned to its
-owner where a member has that name.`,
+		Long: `Import all tasks of a file written by "teamctl task export" (- is standard input) or
+of a directory with one file per task, or none of them. They keep their ids, which
+must be higher than every id assigned here so far; --renumber assigns new ones. A task
+that was in progress is pending again, and assigned to its owner if a member has that
+name.`,
 		Example: `  teamctl task import board.json
   teamctl task import ~/.claude/tasks/demo --renumber`,
 		Args: takes(1, 1, "a file or a directory"),

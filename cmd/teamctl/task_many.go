@@ -137,9 +137,9 @@ func newTaskRelease(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "release ID...",
 		Short: "Release claimed tasks, so that others can claim them",
-		Long: `Release claimed tasks. No member takes one that another has worked on by itself for
-five seconds, in which it can be edited, assigned or removed. A member that claims it by its
-id takes it at once, except for the one that it was taken from.`,
+		Long: `Release claimed tasks. For five seconds no member claims such a task by itself, so
+that it can be edited, assigned or removed. A member can claim it by id at once,
+except the one that had it.`,
 		Example: "  teamctl task release 3\n  teamctl task release 3 && teamctl task rm 3",
 	}
 	cmd.Flags().IntVar(&attempt, "attempt", 0, "only if this is still the current attempt")
@@ -167,9 +167,9 @@ func newTaskCancel(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cancel ID...",
 		Short: "Cancel open tasks, including those in progress",
-		Long: `Cancel tasks that are not done. A member that works on one loses it: its command is
-ended, and what it reports is refused; what it has changed stays in its worktree. The
-task counts as failed, so tasks that depend on it wait until it is retried or removed.`,
+		Long: `Cancel tasks that are not done. A member working on one loses it: its command is
+ended, and its reports are refused; its changes stay in its worktree. The task counts
+as failed, so its dependents wait until it is retried or removed.`,
 		Example: "  teamctl task cancel 3 --reason \"not needed\"\n  teamctl task cancel --all",
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "reason, recorded with the task")
@@ -189,8 +189,8 @@ func newTaskRm(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rm ID...",
 		Short: "Remove tasks that are not in progress",
-		Long: `Remove tasks that nobody works on; cancel takes one away first. Those that depend on
-one wait for it no longer; its id is never given out again, and its history stays.`,
+		Long: `Remove tasks that are not in progress; cancel them first if they are. Their dependents
+no longer wait for them; ids are never reused, and the history stays.`,
 		Example: "  teamctl task rm 3\n  teamctl task rm --failed",
 	}
 	return a.manyTasks(cmd, ledger.TaskFilter{Newest: true}, []taskSet{failedTasks, completedTasks, restingTasks},

@@ -16,9 +16,8 @@ func newTaskClaim(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "claim [ID]",
 		Short: "Claim a task, or the next ready one",
-		Long: `Claim a task for yourself, so that nobody else takes it. Without an id it is the
-oldest ready task of the highest priority; if none is ready that is told, and the
-exit status is 0.`,
+		Long: `Claim a task for yourself. Without an id this is the oldest ready task of the highest
+priority; if none is ready the command says so, and the exit status is 0.`,
 		Example:           "  teamctl task claim\n  teamctl task claim 3",
 		Args:              takes(0, 1, "the id of one task"),
 		ValidArgsFunction: first(a.completeTasks(ledger.TaskFilter{Status: team.TaskPending})),

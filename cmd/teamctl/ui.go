@@ -29,14 +29,13 @@ func newUI(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ui",
 		Short: "Open the full screen of the team, to see and to answer",
-		Long: `Open the full screen of the team: what waits for you, the members and what they do,
-the tasks, mail, changes and cost, and everything that can be done about them. The
-last line names the keys, ? lists them and : everything that can be done. Without a
-team, or where there are several, it begins with the list of teams. teamctl alone, in
-a terminal, opens it too.
+		Long: `Open the full screen of the team: what waits for you, the members and their activity,
+the tasks, mail, changes and cost, and the actions on them. The last line shows the
+keys, ? lists them and : lists all actions. Without a team, or with several, it begins
+with the list of teams. teamctl alone, in a terminal, opens it too.
 
-It reads and acts as the other commands do, and runs nothing itself: q leaves it and
-the team goes on.`,
+It works like the other commands and runs nothing itself: q leaves it and the team
+keeps running.`,
 		Example: `  teamctl ui
   teamctl ui --view mail
   teamctl ui --select approval:3

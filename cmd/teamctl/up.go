@@ -20,15 +20,15 @@ func newUp(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "up [-f FILE]",
 		Short: "Start a whole team from a file",
-		Long: `Create the team, the tasks and the members that a file describes. The file is
-checked first; a mistake in it is told with line and column and changes nothing.
-If a member of a new team cannot be started the team is taken down again.
+		Long: `Create the team, the tasks and the members that a file describes. The file is checked
+first; a mistake is reported with line and column and changes nothing. If a member of
+a new team cannot be started the team is deleted again.
 
-On a team that exists, up makes what the file has more or has changed: members and
-tasks are added, stopped members start, a changed member is shut down and comes back to
-its worktree with its new settings, a pending task is changed. What is no longer in the
-file stays, unless --remove is given. --dry-run shows the difference only. An up that
-was killed is completed by the next one.
+On an existing team, up applies additions and changes of the file: members and tasks
+are added, stopped members start, a changed member is shut down and restarted in its
+worktree with its new settings, a pending task is changed. What is no longer in the
+file stays, unless --remove is given. --dry-run only shows the difference. The next up
+completes a killed one.
 
   team: demo
   repo: .
@@ -38,9 +38,9 @@ was killed is completed by the next one.
     - {id: vet,  subject: vet the code, run: go vet ./...}
     - {id: test, subject: run the tests, run: go test ./..., dependsOn: [vet]}
 
-The commands of a file that lies in a repository run only once a person has agreed to
-exactly these: up shows them and asks, or takes --agree where there is no terminal. A
-file that somebody else owns or can write to is refused.
+The commands of a file in a repository run only after a person has consented to
+exactly these: up shows them and asks, or uses --agree without a terminal. A file that
+others own or can write to is refused.
 
 Editors check the file with docs/teamctl.schema.json.`,
 		Example: `  teamctl up                     # teamctl.yaml here
@@ -147,9 +147,10 @@ func newDown(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "down [-f FILE | --team NAME]",
 		Short: "Shut a team down and delete it",
-		Long: `Shut down every member of the team and delete the team, as shutdown and delete
-do. The team is the one of --team, else of the file (teamctl.yaml here), else the
-only one. With --force nobody is asked, and unsaved work is saved as a snapshot.`,
+		Long: `Shut down every member of the team and delete the team, like shutdown and delete. The
+team is the one of --team, else of the file (teamctl.yaml in the current directory),
+else the only one. With --force members are not asked, and unsaved work is saved as a
+snapshot.`,
 		Example: `  teamctl down
   teamctl down --team demo --force`,
 		Args: takes(0, 0, ""),

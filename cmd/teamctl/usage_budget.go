@@ -15,15 +15,16 @@ func newUsage(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "usage [VERB]",
 		Short: "Show tokens, cost, budgets and usage limits",
-		Long: `Show what the members have used of their models, as far as their CLIs tell it,
-which budgets there are, and which providers take no more for now.
+		Long: `Show the members' usage of their models, as far as their CLIs report it, the budgets,
+and the providers at a limit.
 
-At 80 % of a budget you are told (teamctl notify). At 100 % the turns of those it
-holds for are broken off, and they get no mail and are not started until the budget
-is raised. When an agent's CLI says that a usage limit is reached, the same holds for
-all members of that agent until the limit is over and you say "teamctl usage resume";
-a team file with "onLimit: resume" goes on by itself. For agents of kind llm a limit holds
-for all that ask its provider (llm:PROVIDER); one of them tries again when it is over.`,
+At 80 % of a budget you are notified (teamctl notify). At 100 % the turns of its
+members are interrupted, and they get no mail and are not started until the budget is
+raised. When an agent's CLI reports a usage limit, the same applies to all members of
+that agent kind until the limit is over and you run "teamctl usage resume"; a team
+file with "onLimit: resume" makes the team continue by itself. For agents of kind llm
+a limit applies to all that use its provider (llm:PROVIDER); one of them probes when
+it should be over.`,
 		Example: `  teamctl usage
   teamctl usage budget --tokens 5M --cost 20
   teamctl usage budget ann --tokens 500k

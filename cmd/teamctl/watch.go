@@ -25,8 +25,8 @@ func newEvents(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "events",
 		Short: "Show events; -f follows them",
-		Long: `Show the team's log: every change of a task, a member or a message, who made it
-and when. --json writes one event per line.`,
+		Long: `Show the team's log: every change of a task, a member or a message, by whom and when.
+--json writes one event per line.`,
 		Example: `  teamctl events --limit 20
   teamctl events -f
   teamctl events --what task. --who builder --json`,
@@ -113,16 +113,16 @@ func newWait(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "wait",
 		Short: "Wait until all tasks have ended",
-		Long: `Wait until every task, or every one named with --task, is completed or failed or
-stuck behind a failed one. The exit status is 0 only if all of them completed, 1 if
-one failed, 8 after --timeout, and 7 if nobody is left who could do them.
+		Long: `Wait until every task, or every one named with --task, is completed or failed or stuck
+behind a failed one. The exit status is 0 only if all of them completed, 1 if one
+failed, 8 after --timeout, and 7 if no member is left that could do them.
 
---progress shows what goes on: a live view on a terminal, one line per change
-elsewhere.
+--progress shows the progress: a live view on a terminal, otherwise one line per
+change.
 
-With --member it waits until that one is ready, or in --state; with --mail until
-there is mail for you. Both give up after two minutes unless --timeout says
-otherwise (0 is never). The exit status is 4 if the member will not come to it.`,
+With --member it waits until that member is ready, or in --state; with --mail until
+there is mail for you. Both stop after two minutes unless --timeout is given (0 is no
+limit). The exit status is 4 if the member will not reach the state.`,
 		Example: `  teamctl wait --progress
   teamctl wait --task 3 --task 4 --timeout 10m
   teamctl wait --member builder --state idle
@@ -183,9 +183,9 @@ func newBoard(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "board",
 		Short: "Watch members, tasks and events on a full screen",
-		Long: `Watch the team: what waits for you, its members and what they do, its tasks, the
-newest events. In a terminal it is teamctl ui --view team. Where stdout is no terminal
-it prints the board once.`,
+		Long: `Watch the team: what waits for you, its members and their activity, its tasks, the
+newest events. In a terminal this is teamctl ui --view team. If stdout is not a
+terminal it prints the board once.`,
 		Example: "  teamctl board\n  teamctl board --team demo",
 		Args:    takes(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -15,9 +15,9 @@ func newWorktree(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "worktree VERB",
 		Short: "Manage members' worktrees: ls, diff, prepare, prune",
-		Long: `Look into the members' worktrees. Each member works in one of its own, on a branch
-of its own. See what is in them, what it would conflict with, and what changes the same files. Nothing is
-written by looking.`,
+		Long: `Inspect the members' worktrees. Each member works in one of its own, on a branch of
+its own. See their changes, the conflicts of merging them, and which members change
+the same files. Inspecting changes nothing.`,
 		Example: "  teamctl worktree ls\n  teamctl worktree status builder\n  teamctl worktree diff",
 		Args:    unknownVerb,
 		RunE:    needsVerb,
@@ -32,10 +32,11 @@ func newWorktreeLs(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ls",
 		Short: "List the worktrees and the conflicts of merging them",
-		Long: `List the worktree of each member, and of each that has left one behind. AHEAD and BEHIND count commits against the branch
-that is checked out in the repository, or --into. CONFLICTS are the files that would
-conflict if the branch were merged there now; "?" says that this git cannot tell (it
-takes 2.38). SHARED counts files that another member changes too.`,
+		Long: `List the worktree of each member, and of each former member that has left one. AHEAD
+and BEHIND count commits relative to the branch that is checked out in the repository,
+or --into. CONFLICTS are the files that would conflict if the branch were merged there
+now; "?" means that this git cannot tell (it needs 2.38). SHARED counts files that
+another member changes too.`,
 		Example: "  teamctl worktree ls\n  teamctl worktree ls --into release --json",
 		Args:    takes(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -210,8 +211,8 @@ func newWorktreeDiff(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff [MEMBER...]",
 		Short: "Show the changes on members' branches",
-		Long: `Show the diff of each member's worktree against the commit that its branch began
-at: commits and uncommitted work together. Untracked files are named.`,
+		Long: `Show the diff of each member's worktree against the commit at which its branch began:
+commits and uncommitted work together. Untracked files are listed.`,
 		Example:           "  teamctl worktree diff --stat\n  teamctl worktree diff builder",
 		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: a.completeMembers(false),
@@ -241,11 +242,11 @@ func newWorktreePrepare(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "prepare [MEMBER...]",
 		Short: "Set up worktrees again: copies, links, setup commands",
-		Long: `Prepare worktrees again. A new worktree gets a copy of the ignored files that .worktreeinclude of the
-repository names (such as .env), what the team file wants copied or linked, and its
-setup commands run. This does it again for existing worktrees; no file is
-overwritten. Setup commands that came with the repository run only after somebody has
-read and allowed them, once on this machine for the same commands.`,
+		Long: `Set up worktrees again. A new worktree gets a copy of the ignored files named by
+.worktreeinclude of the repository (such as .env), the files that the team file copies
+or links, and its setup commands run. This repeats that for existing worktrees; no
+file is overwritten. Setup commands that came with the repository run only after a
+person has read and allowed them, once on this machine for the same commands.`,
 		Example:           "  teamctl worktree prepare builder\n  teamctl worktree prepare --allow",
 		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: a.completeMembers(false),
@@ -283,10 +284,10 @@ func newWorktreePrune(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "prune [MEMBER...]",
 		Short: "Remove clean worktrees of members that have left",
-		Long: `Remove the worktrees that members who left the team have left behind, of all or of those named. A
-worktree with uncommitted changes, ignored files that are work or a process in it is
-kept, and the reason told. A branch with commits of its own stays: a member that comes
-back continues on it.`,
+		Long: `Remove the worktrees left by former members, all or the named ones. A worktree with
+uncommitted changes, ignored files with work or a process in it is kept, and the
+reason is reported. A branch with commits of its own stays: a member that comes back
+continues on it.`,
 		Example: "  teamctl worktree prune --dry-run\n  teamctl worktree prune builder",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
