@@ -417,8 +417,8 @@ func TestNoWorkAtRest(t *testing.T) {
 	}
 }
 
-// R157, R158: a worker in plan mode runs nothing, also what it is asked to; once its mode
-// has changed it begins, without a restart.
+// In plan mode a worker runs nothing, not even on request. Once its mode has changed it
+// starts without a restart.
 func TestPlanModeTakesNoTask(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -60,7 +60,7 @@ type tail struct {
 
 func (t *tail) Write(p []byte) (int, error) {
 	t.buf = append(t.buf, p...)
-	// It is cut at twice the limit, so that not every write copies it.
+	// Cut only at twice the size kept, so that not every write copies.
 	if len(t.buf) > 4*tailBytes {
 		t.buf = append(t.buf[:0], t.buf[len(t.buf)-2*tailBytes:]...)
 		t.cut = true

@@ -327,8 +327,8 @@ func (m moded) SetMode(_ context.Context, mode team.Mode) (bool, error) {
 	return true, nil
 }
 
-// R158: the conversation follows the member's mode, before a turn and in the middle of
-// one; one that is its own is left alone.
+// The conversation follows the member's mode, before a turn and during one; a mode of
+// the conversation's own stays.
 func TestTalkFollowsTheMode(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -360,8 +360,8 @@ func TestTalkFollowsTheMode(t *testing.T) {
 	}
 }
 
-// U29: a turn that an error has ended, or that the agent has not brought to its end, is
-// told as failed, and the row says so until the next one.
+// A turn that ended with an error, or that the agent did not complete, is reported as
+// failed, and the member's row says so until the next turn.
 func TestTalkTellsOfAFailedTurn(t *testing.T) {
 	t.Parallel()
 	r, m := newRig(t), newMate()

@@ -47,8 +47,8 @@ const mailWait = mkdirlock.Stale + 5*time.Second
 const markWait = 2 * time.Second
 
 // Post posts a message durably and then mails it. An error before it is posted is
-// returned as it is; a delivery that could not be mailed is left to the
-// supervisor and told in its Reason.
+// returned unchanged; a delivery that could not be mailed is left to the
+// supervisor, with the error in its Reason.
 func (m Mailer) Post(ctx context.Context, in ledger.NewMessage) (ledger.Message, []ledger.Delivery, error) {
 	msg, ds, err := m.Ledger.Post(ctx, in)
 	if err != nil {

@@ -30,8 +30,8 @@ func (r *rig) idleNotices() (out []inbox.IdleNotification) {
 	return out
 }
 
-// R135, U26: an interrupted turn is told as one, once it is over, and what was asked in it
-// waits no longer; what was asked by a tool does.
+// An interrupted turn is reported as interrupted once it is over. Requests made in the
+// turn no longer wait; requests of a tool do.
 func TestInterruptEndsWhatWasAsked(t *testing.T) {
 	t.Parallel()
 	c := &fakeCourier{}
@@ -124,8 +124,8 @@ func TestFailedInterruptIsNone(t *testing.T) {
 	}
 }
 
-// R135, R151: the notice of a foreign agent has the task that its turn has completed, and
-// what it has told its peers.
+// The idle notice of a foreign agent names the task that its turn completed, and its
+// messages to peers.
 func TestIdleNoticeSaysWhatWasDone(t *testing.T) {
 	t.Parallel()
 	r, say := talking(t, &fakeCourier{})

@@ -42,8 +42,8 @@ func (r *rig) shutdown(s *Supervisor, name string) {
 	}
 }
 
-// U30: a is shut down with unread mail and its name is used again. The new a
-// gets what was sent to it and nothing else, and the sender is told.
+// Member a is shut down with unread mail and its name is used again. The new a gets
+// only the mail sent to it, and the sender of the old mail is told.
 func TestNameReuseNeverMisroutes(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -28,7 +28,7 @@ func (c modeCourier) SetMode(mode team.Mode) string {
 	return "with its next message"
 }
 
-// R158: what an approved plan or a person chose reaches the agent that runs, by its
+// A mode from an approved plan or from a person reaches the running agent through its
 // channel, and explain says when it takes effect.
 func TestModeReachesTheAgent(t *testing.T) {
 	t.Parallel()

@@ -28,7 +28,7 @@ func notices[F inbox.Frame](r *rig, kind team.Kind) (list []ledger.Message, fram
 	return list, frames
 }
 
-// R109 and R148: the lead hears once of each that is gone, by the system.
+// The lead gets one notice, from the system, for each member that is gone.
 func TestTheLeadHearsWhoIsGone(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -90,7 +90,7 @@ func TestARestartIsNotTold(t *testing.T) {
 	}
 }
 
-// U29: one that is given up is told as failed, with the reason, and not as idle.
+// A member that is given up is reported as failed, with the reason, and not as idle.
 func TestTheLeadHearsWhoFailed(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -112,8 +112,8 @@ func TestTheLeadHearsWhoFailed(t *testing.T) {
 	}
 }
 
-// R151: the end of a foreign agent's turn is told, once for each idle period, also
-// when a new supervisor sees it idle again.
+// The end of a foreign agent's turn is reported once for each idle period, even if a
+// new supervisor sees it idle again.
 func TestAnIdleForeignAgentIsTold(t *testing.T) {
 	t.Parallel()
 	c := &fakeCourier{}
@@ -138,7 +138,7 @@ func TestAnIdleForeignAgentIsTold(t *testing.T) {
 	if n := count(); n != 2 {
 		t.Errorf("after the supervisor's death it was told %d times", n)
 	}
-	if r.m.starts != 1 { // R162
+	if r.m.starts != 1 {
 		t.Errorf("idle is no end, and it was started %d times", r.m.starts)
 	}
 	list, says := notices[inbox.IdleNotification](r, team.KindIdle)
@@ -169,9 +169,9 @@ func TestIdleDuringAShutdownIsNotAnswered(t *testing.T) {
 	}
 }
 
-// U29: an agent of another program whose turn has failed is told as failed, with the
-// error, once, and the row says so until its next turn; what a process before it has
-// failed of is not its.
+// If the turn of a foreign agent failed, the failure is reported once with its error,
+// and the member's row says so until its next turn. A failure of an earlier process
+// does not count.
 func TestAFailedTurnIsTold(t *testing.T) {
 	t.Parallel()
 	c := &fakeCourier{}

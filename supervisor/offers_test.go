@@ -101,8 +101,8 @@ func TestATaskSomeTimeAfterAFailure(t *testing.T) {
 	r.toldOf("a")
 }
 
-// U5, U6: a ready task is offered to an idle agent of another program, to one at a time,
-// and to the next one when that one has not taken it; also when its owner has died.
+// A ready task is offered to one idle foreign agent at a time, and to the next one if
+// that one has not claimed it; also after the death of its owner.
 func TestIdleAgentsHearOfReadyTasks(t *testing.T) {
 	t.Parallel()
 	r, say := hearers(t, time.Hour, "a", "b")

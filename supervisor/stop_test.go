@@ -114,8 +114,8 @@ func TestRejectedStopGoesOn(t *testing.T) {
 	}
 }
 
-// R106, R163: an agent of another program is asked as others are, and once it has approved
-// it is ended when its turn is over, not by the deadline: it does not exit by itself.
+// A foreign agent is asked like others. After its approval it is ended when its turn is
+// over, not at the deadline: it does not exit by itself.
 func TestForeignAgentIsAsked(t *testing.T) {
 	t.Parallel()
 	c := &fakeCourier{answers: true, grace: time.Hour}
@@ -166,7 +166,7 @@ func TestForeignAnswerIsIgnored(t *testing.T) {
 	req := r.shutdownRequestTo("a")
 	// b says that a does not want to: its name is on the message, so it does not count.
 	r.answer("b", team.KindShutdownRejected, req.RequestID, encode(r, inbox.ShutdownRejected{RequestID: req.RequestID, From: "a", Reason: "no"}))
-	// a rejects a request of before: that one is over (R54).
+	// a rejects an earlier request, which is over.
 	r.answer("a", team.KindShutdownRejected, "shutdown-1@a", encode(r, inbox.ShutdownRejected{RequestID: "shutdown-1@a", From: "a", Reason: "late"}))
 	got := <-done
 	if got.err != nil || got.out[0].Outcome != "deadline" || got.out[0].Exit != "signal SIGTERM" {
@@ -174,8 +174,8 @@ func TestForeignAnswerIsIgnored(t *testing.T) {
 	}
 }
 
-// R54: an answer that comes when its sender is being ended already changes nothing of what
-// is said of the end.
+// An answer that arrives while its sender is already being ended does not change what
+// is reported about the end.
 func TestLateApprovalIsIgnored(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -12,7 +12,7 @@ import (
 // LeadName is the reserved name of every team's lead.
 const LeadName = "team-lead"
 
-// DefaultTeam is the team of who names none (R124).
+// DefaultTeam is the team of a caller that names none.
 const DefaultTeam = "default"
 
 // SystemName is the sender of the team's own notices.

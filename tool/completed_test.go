@@ -9,8 +9,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// TestCompletionReachesTheLead: whoever completes a task, by whichever operation, the lead
-// has it in its mailbox at once and reads it in the words of document 000 (R56).
+// TestCompletionReachesTheLead: when any member completes a task, by any operation, the
+// lead has the notice in its mailbox at once and reads it in the prescribed words.
 func TestCompletionReachesTheLead(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)

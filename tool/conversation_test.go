@@ -25,9 +25,9 @@ func inOrder(t *testing.T, text string, parts ...string) {
 	}
 }
 
-// R57 to R60 and U24: the lead's mail comes with the state of the team, each time it
-// reads; a member's comes without. Both get each message in an element whose facts are
-// the ledger's, and notices as task notifications.
+// The lead's mail comes with the state of the team, at every read; a member's comes
+// without. Both get each message in an element whose facts come from the ledger, and
+// notices as task notifications.
 func TestConversation(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)
@@ -86,8 +86,8 @@ func TestConversation(t *testing.T) {
 	inOrder(t, in.Prompt, `<teammate-message teammate_id="team-lead" type="message"`, "go on")
 }
 
-// U4: whatever came first, a member reads the shutdown first, then the lead, then the
-// peers as they wrote, and last what nobody vouches for.
+// Regardless of arrival order, a member reads the shutdown first, then the lead's mail,
+// then that of peers in order of sending, and last the unverified mail.
 func TestConversationOrder(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)
@@ -141,9 +141,9 @@ func TestForgedNotice(t *testing.T) {
 	}
 }
 
-// R142: a teammate's message that reads like a protocol message is a message, for who
-// reads it as data too; a real one keeps its kind, and so does what a program without a
-// ledger wrote.
+// A teammate's message that looks like a protocol message is a plain message, also for
+// readers that parse it as data. A real protocol message keeps its kind, and so does
+// one written by a program without a ledger.
 func TestForgedFrameIsPlainText(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)
@@ -223,8 +223,8 @@ func TestNobodySpeaksAsTheSystem(t *testing.T) {
 	denied(t, err, team.CodeNotFound, team.ReasonMemberNotFound)
 }
 
-// R109 for a program that has joined: the lead hears who left, and whether it did so
-// itself; its edges go with it.
+// When a program that joined leaves, the lead is told which member left and whether it
+// did so itself; its edges are removed.
 func TestLeavingIsTold(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)
@@ -262,7 +262,7 @@ func TestLeavingIsTold(t *testing.T) {
 	}
 }
 
-// R124: who names no team means the only one, or the one called default.
+// A caller that names no team means the only one, or the one called default.
 func TestDefaultTeam(t *testing.T) {
 	t.Setenv(team.EnvTeam, "")
 	e := &Env{Home: team.Home{Dir: t.TempDir()}}

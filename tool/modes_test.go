@@ -77,8 +77,8 @@ func TestDelegateAtTheDoors(t *testing.T) {
 	}
 }
 
-// R154: a mode that is there already writes nothing, a new one stands in config.json,
-// and an unknown member or mode changes nothing.
+// Setting the current mode writes nothing, a new mode is written to config.json, and an
+// unknown member or mode changes nothing.
 func TestSetModeWritesOnlyWhatChanges(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)
@@ -129,8 +129,8 @@ func TestSetModeWritesOnlyWhatChanges(t *testing.T) {
 	}
 }
 
-// R121: a member that is spawned without a mode answers permissions as its lead does; it is
-// not made to plan, to delegate or to skip permissions by that.
+// A member spawned without a mode inherits how its lead answers permissions; it does
+// not inherit planning, delegation or skipped permissions.
 func TestModeOfTheLeadIsHandedDown(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)

@@ -11,8 +11,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// U33: whatever a team keeps is its user's alone: files 0600, directories 0700. Lock
-// directories have a mode that tells ours from others', in a directory nobody enters.
+// All files of a team are private to its user: files 0600, directories 0700. Lock
+// directories have a mode that distinguishes ours from others', in a private directory.
 func TestStateIsPrivate(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)

@@ -298,8 +298,8 @@ func TestShutdownResponse(t *testing.T) {
 	}
 }
 
-// Who approves is told so in the words of the document, and the lead is told where the
-// approver runs, from the roster (R105, R107).
+// A member that approves gets the prescribed answer, and the lead is told where the
+// approver runs, from the roster.
 func TestShutdownApproval(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)
@@ -328,7 +328,7 @@ func TestShutdownApproval(t *testing.T) {
 	}
 }
 
-// R105, R108: the lead hears the answer too where an operator has asked.
+// The lead gets the answer too if an operator asked.
 func TestLeadHearsTheAnswerToAnOperator(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)

@@ -12,8 +12,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// R118: what the runtime record of document 001 has is known of each member, and nothing of
-// the one is said of the other.
+// Every field of the prescribed runtime record is known for each member, and no field
+// has a value of another member.
 func TestRuntimes(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)

@@ -9,8 +9,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// R232, R233: the three sequences of document 004, as members go through them. Failure
-// of one ends nothing: the run goes on.
+// The three prescribed sequences, as members run them. A failed task ends nothing: the
+// run continues.
 func TestSequences(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)

@@ -7,8 +7,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// R51: each session of a team carries the team it is of and its role in it; and what it may do follows the role that stands
-// there now, not one that it had.
+// Each session of a team has its team and its role in it; its rights follow the current
+// role, not an earlier one.
 func TestSessionsCarryTeamAndRole(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)

@@ -83,8 +83,8 @@ func (s *renamer) Spawn(_ context.Context, in team.SpawnRequest) (supervisor.Spa
 	return supervisor.SpawnOut{Member: ledger.Member{Name: name}, Renamed: name != in.Name}, nil
 }
 
-// R116: who gets another name than it was to have is told who there is, and further ones of
-// several have their numbers without a word.
+// A member that gets another name than requested is told the existing names; further
+// members of several are numbered without a message.
 func TestTakenNameNamesTheMembers(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)

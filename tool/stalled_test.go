@@ -10,8 +10,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// U21: one that works and shows nothing for ten minutes has stalled; nothing is
-// guessed of the others.
+// A working member that shows nothing for ten minutes has stalled; other members have
+// not.
 func TestStalled(t *testing.T) {
 	t.Parallel()
 	l := team.Home{Dir: t.TempDir()}.Team("t")

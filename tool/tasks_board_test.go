@@ -6,8 +6,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// R137: who sets an owner has a task_assignment sent to it, once for each new owner;
-// who takes a task itself, or gives it to nobody, tells nobody.
+// Setting an owner sends it a task_assignment, once for each new owner; a member that
+// claims a task itself, or gives it to nobody, sends none.
 func TestOwnerIsTold(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)

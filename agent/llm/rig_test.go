@@ -18,7 +18,7 @@ type scripted struct {
 	script.Provider
 	mu    sync.Mutex
 	asked []model.Request
-	// answer, where set, comes first; nil answers leave it to the script.
+	// answer, if set, comes first; a nil answer leaves the request to the script.
 	answer func(n int, r model.Request) (*model.Answer, error)
 }
 

@@ -9,8 +9,9 @@ import (
 	"github.com/teamctl/teamctl/tool/op"
 )
 
-// TestShutdownRequest: a member that is asked by message is not waited for; when it
-// approves it ends and leaves the roster, and the lead has its answer (R104, R109).
+// TestShutdownRequest: the command does not wait for a member that is asked by message;
+// when the member approves, it ends and leaves the roster, and the lead gets the
+// answer.
 func TestShutdownRequest(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -157,8 +157,8 @@ func TestFault29ReadMailStaysRead(t *testing.T) {
 	}
 }
 
-// config.json and the registry are made from the ledger; what was there is kept
-// aside if it could not be read, and keys that we do not know stay if it could.
+// config.json and the registry are rebuilt from the ledger. An unreadable file is kept
+// under another name; unknown keys of a readable one stay.
 func TestFault29ConfigAndRegistry(t *testing.T) {
 	t.Parallel()
 	p := newProof(t, "box")

@@ -76,9 +76,9 @@ func parent(t *testing.T, pid string) string {
 	return f[1]
 }
 
-// R114, R122: what is asked for, and where, decide where a teammate runs. One row for
-// each backend, layout and place of the person; a place that cannot be had is refused
-// where it was asked for, and nothing is left of it.
+// The requested place and the person's place decide where a teammate runs. There is one
+// row for each backend, layout and place of the person; an impossible place is refused
+// by the request, and nothing is left behind.
 func TestWhereTeammatesRun(t *testing.T) {
 	p := newPlaces(t)
 	gone := []string{"TMUX=" + p.dir + "/nobody,1,0", "TMUX_PANE=%0"}
@@ -133,8 +133,8 @@ func TestWhereTeammatesRun(t *testing.T) {
 	p.env = home
 }
 
-// R111: who is to plan first is in mode plan, and the roster that other programs read
-// says so; nobody else is.
+// A member that must plan first is in mode plan, and the roster that other programs
+// read says so for no other member.
 func TestModePlanIsPlanModeRequired(t *testing.T) {
 	r := newFaultRig(t)
 	for name, mode := range map[string]string{"planner": "plan", "editor": "acceptEdits", "plain": "default"} {

@@ -9,7 +9,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// U21: ps says that a teammate has stalled, and for how long.
+// TestStalledInPs: ps says that a teammate has stalled, and for how long.
 func TestStalledInPs(t *testing.T) {
 	t.Parallel()
 	a := &app{out: &output{}}

@@ -407,7 +407,7 @@ func (m machine) leave(pid int) error {
 	if err == nil {
 		return nil
 	}
-	// A directory that passes on controllers accepts no process: use a group
+	// A group that enables controllers for its children accepts no process: use a group
 	// next to the agents'.
 	aside := filepath.Join(own[:i], subtree, "supervisors")
 	if merr := m.mkdir(aside); merr != nil && !errors.Is(merr, fs.ErrExist) {

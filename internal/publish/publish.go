@@ -126,7 +126,7 @@ func fillConfig(cfg *team.Config, row ledger.TeamRow, members []ledger.Member) {
 			if m.Worktree != "" {
 				c.Cwd = m.Worktree
 			}
-			// Nobody sees the process of one that joined by itself: it is idle when it says so.
+			// The process of a joined program is not observed: it is idle only if it reports so.
 			runs := m.Observed == team.Running || team.KindOf(m.Spec.Agent).External
 			active := runs && m.Activity != team.Idle
 			c.IsActive = &active

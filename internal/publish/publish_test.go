@@ -9,8 +9,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// TestRosterInConfig: config.json says of each kind of member what document 001 has for it
-// (R73 to R77): the lead has no colour, prompt, backend or plan mode, and an empty pane.
+// TestRosterInConfig: config.json has the documented fields for each kind of member:
+// the lead has no colour, prompt, backend or plan mode, and an empty pane.
 func TestRosterInConfig(t *testing.T) {
 	t.Parallel()
 	row := ledger.TeamRow{Key: "demo", Name: "Demo", Description: "d", CreatedAt: 5, LeadSession: "agent:default:team:demo", Hidden: []string{"%3", "%9"}}

@@ -21,7 +21,7 @@ func TestBoardFrames(t *testing.T) {
 	}
 }
 
-// U21: the board says who has stalled, and since when.
+// The board shows which member has stalled, and since when.
 func TestBoardShowsWhoHasStalled(t *testing.T) {
 	t.Parallel()
 	s := sample()

@@ -359,7 +359,8 @@ func (w *world) strays(live map[string]bool) (not []string) {
 // tempName matches what a killed writer leaves.
 var tempName = regexp.MustCompile(`\.tmp$|\.tmp-|\.pid\.[0-9]+$|\.json\.lock`)
 
-// litter of the dead: temporary files, worktrees without a registration.
+// litter returns the leftovers of killed processes: temporary files, and worktrees
+// without a registration.
 func (w *world) litter(ctx context.Context) (not []string) {
 	_ = filepath.WalkDir(w.team.Layout.Dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {

@@ -169,7 +169,7 @@ func soakCount(body string, c agentlab.Client, i int) int {
 	return strings.Count(body, `\n`+soakName(c, i))
 }
 
-// conversationOf is the newest request of a client: all that came in so far is in it.
+// conversationOf returns the newest request of a client, which contains all its input so far.
 func conversationOf(w *world, c agentlab.Client) string {
 	all := w.model.Requests()
 	for i := len(all) - 1; i >= 0; i-- {

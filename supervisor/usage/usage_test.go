@@ -249,7 +249,7 @@ func TestCountsGoOn(t *testing.T) {
 	}
 }
 
-// What was counted last is written when the service ends.
+// The last counts are written when the service ends.
 func TestLastCountsAreWritten(t *testing.T) {
 	t.Parallel()
 	r := start(t)

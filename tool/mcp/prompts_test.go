@@ -14,8 +14,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// R159: the three texts, word for word as a client gets them. They are read by models,
-// so a word that changes is a change of behaviour. What they name as a tool is one.
+// The three texts, word for word as a client gets them. Models read them, so a changed
+// word is a change of behaviour. Every tool that they name exists.
 func TestPromptsGolden(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).create()

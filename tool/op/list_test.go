@@ -11,8 +11,8 @@ import (
 	"github.com/teamctl/teamctl/tool"
 )
 
-// R37, R38: a list leaves out what is completed unless it is asked for, oldest first, and
-// each filter holds alone and with the others.
+// A list omits completed tasks unless asked for them and has the oldest first; each
+// filter works alone and with the others.
 func TestTaskListFilters(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)

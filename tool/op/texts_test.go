@@ -30,23 +30,23 @@ func TestTextsOfTheDocuments(t *testing.T) {
 		op, in, want string
 		code         team.Code // "" where it is a result
 	}{
-		{h.person(), "TeamCreate", `{"team_name":"other"}`, `Already leading team "demo". Use TeamDelete first.`, team.CodeConflict},                                              // R79
-		{nowhere, "TeamDelete", `{}`, "No team name found, nothing to clean up", ""},                                                                                              // R92
-		{nowhere, "SendMessage", `{"type":"broadcast","content":"x"}`, "Not in a team context.", team.CodeNotFound},                                                               // R101
-		{h.person(), "SendMessage", `{"team_name":"ghost","type":"broadcast","content":"x"}`, `Team "ghost" does not exist`, team.CodeNotFound},                                   // R101
-		{h.person(), "TeammateSpawn", `{"team_name":"ghost","name":"x"}`, `Team "ghost" does not exist`, team.CodeNotFound},                                                       // R115
-		{inside, "TeammateSpawn", `{"name":"x"}`, "In-process teammates cannot spawn other teammates.", team.CodeDenied},                                                          // R112
-		{lead, "TaskCreate", `{"subject":"First","description":""}`, "Task #1 created successfully: First", ""},                                                                   // R34
-		{bob, "TaskClaim", `{"task_id":"1"}`, "Claimed task #1: First", ""},                                                                                                       // R39
-		{lead, "TaskClaim", `{"task_id":"1"}`, "Task already claimed by another agent", team.CodeConflict},                                                                        // R40
-		{lead, "SendMessage", `{"type":"message","content":"x"}`, "recipient is required for message type", team.CodeInvalid},                                                     // R45
-		{lead, "SendMessage", `{"type":"message","recipient":"lena","content":"x"}`, "Cannot send a message to yourself", team.CodeInvalid},                                       // R96
-		{lead, "SendMessage", `{"type":"message","recipient":"bob@demo","content":"x"}`, "Message sent to bob's inbox", ""},                                                       // R98, R100
-		{lead, "SendMessage", `{"type":"broadcast","content":"x"}`, "Message broadcast to 3 teammate(s): team-lead, bob, inside", ""},                                             // R102
-		{lead, "TaskList", `{}`, "#1 [claimed] First (owner: bob)", ""},                                                                                                           // R166
-		{bob, "SendMessage", `{"type":"shutdown_response","request_id":"r"}`, "approve is required for shutdown_response type", team.CodeInvalid},                                 // R49
-		{bob, "SendMessage", `{"type":"shutdown_response","approve":true}`, "request_id is required for shutdown_response type", team.CodeInvalid},                                // R48
-		{bob, "SendMessage", `{"type":"shutdown_response","request_id":"shutdown-1@bob","approve":false}`, "content is required to reject a shutdown: say why", team.CodeInvalid}, // R96
+		{h.person(), "TeamCreate", `{"team_name":"other"}`, `Already leading team "demo". Use TeamDelete first.`, team.CodeConflict},
+		{nowhere, "TeamDelete", `{}`, "No team name found, nothing to clean up", ""},
+		{nowhere, "SendMessage", `{"type":"broadcast","content":"x"}`, "Not in a team context.", team.CodeNotFound},
+		{h.person(), "SendMessage", `{"team_name":"ghost","type":"broadcast","content":"x"}`, `Team "ghost" does not exist`, team.CodeNotFound},
+		{h.person(), "TeammateSpawn", `{"team_name":"ghost","name":"x"}`, `Team "ghost" does not exist`, team.CodeNotFound},
+		{inside, "TeammateSpawn", `{"name":"x"}`, "In-process teammates cannot spawn other teammates.", team.CodeDenied},
+		{lead, "TaskCreate", `{"subject":"First","description":""}`, "Task #1 created successfully: First", ""},
+		{bob, "TaskClaim", `{"task_id":"1"}`, "Claimed task #1: First", ""},
+		{lead, "TaskClaim", `{"task_id":"1"}`, "Task already claimed by another agent", team.CodeConflict},
+		{lead, "SendMessage", `{"type":"message","content":"x"}`, "recipient is required for message type", team.CodeInvalid},
+		{lead, "SendMessage", `{"type":"message","recipient":"lena","content":"x"}`, "Cannot send a message to yourself", team.CodeInvalid},
+		{lead, "SendMessage", `{"type":"message","recipient":"bob@demo","content":"x"}`, "Message sent to bob's inbox", ""},
+		{lead, "SendMessage", `{"type":"broadcast","content":"x"}`, "Message broadcast to 3 teammate(s): team-lead, bob, inside", ""},
+		{lead, "TaskList", `{}`, "#1 [claimed] First (owner: bob)", ""},
+		{bob, "SendMessage", `{"type":"shutdown_response","request_id":"r"}`, "approve is required for shutdown_response type", team.CodeInvalid},
+		{bob, "SendMessage", `{"type":"shutdown_response","approve":true}`, "request_id is required for shutdown_response type", team.CodeInvalid},
+		{bob, "SendMessage", `{"type":"shutdown_response","request_id":"shutdown-1@bob","approve":false}`, "content is required to reject a shutdown: say why", team.CodeInvalid},
 	} {
 		out, err := c.s.CallJSON(t.Context(), c.op, json.RawMessage(c.in))
 		got := ""
