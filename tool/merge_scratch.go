@@ -95,7 +95,7 @@ func (t *Team) holdMerges(ctx context.Context, force bool, out *TeamDeleteOut) (
 		}
 	}
 	if err != nil {
-		return release, team.Errorf(team.CodeUnavailable, "look for merges of team %s: %w", t.Layout.Key, err)
+		return release, team.Errorf(team.CodeUnavailable, "find the merges of team %s: %w", t.Layout.Key, err)
 	}
 	release = func() { _ = lock.Unlock() }
 	if _, err := t.clearScratch(ctx); err != nil {

@@ -23,7 +23,7 @@ func (in AnswerIn) withAnswers(a ledger.Approval) (AnswerIn, error) {
 	}
 	switch {
 	case len(in.Answers) > 0 && (!in.Approve || len(asked.Questions) == 0):
-		return in, team.Errorf(team.CodeInvalid, "%s %d asks no question that this would answer", a.Kind, a.ID).WithHint("leave the answers out")
+		return in, team.Errorf(team.CodeInvalid, "%s %d contains no question, so it takes no answers", a.Kind, a.ID).WithHint("leave the answers out")
 	case len(in.Answers) > 0 && len(in.UpdatedInput) > 0:
 		return in, team.Errorf(team.CodeInvalid, "answers and an updated input exclude each other")
 	case !in.Approve || len(asked.Questions) == 0 || len(in.UpdatedInput) > 0:

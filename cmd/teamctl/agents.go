@@ -39,7 +39,7 @@ agents test NAME shows what works.`,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.listAgents(cmd.Context()) },
 	}
 	show := &cobra.Command{
-		Use: "show NAME", Short: "Show what a kind of agent can do, or an agent spec", Args: takes(1, 1, "the name of a kind of agent, or of an agent spec"),
+		Use: "show NAME", Short: "Show the abilities of an agent kind, or an agent spec", Args: takes(1, 1, "the name of a kind of agent, or of an agent spec"),
 		Example: "  teamctl agents show claude\n  teamctl agents show reviewer --json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			l, err := a.adapters()

@@ -34,7 +34,7 @@ func (f *specFlags) register(cmd *cobra.Command) {
 	fs.StringSliceVar(&f.allow, "allow", nil, "tools that it has, no other; * is any text")
 	fs.StringSliceVar(&f.deny, "deny", nil, "tools that it does not have")
 	fs.StringSliceVar(&f.allowSkills, "allow-skills", nil, "skills that it has, no other")
-	fs.StringSliceVar(&f.denySkills, "deny-skills", nil, "skills that it does not have")
+	fs.StringSliceVar(&f.denySkills, "deny-skills", nil, "skills to withhold from it")
 }
 
 // patch returns the flags as a patch of a spec.
@@ -184,7 +184,7 @@ func newAgentsUpdate(a *app) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "update AGENT",
-		Short: "Set what an agent spec has, for its next turns",
+		Short: "Change an agent spec; the change applies from the next turn",
 		Example: `  teamctl agents update reader --deny fetch --description "reads and answers"
   teamctl agents update reader --patch '{"policy": {"tools": {"deny": null}}}'`,
 		Args:              takes(1, 1, "the id or name of an agent spec"),

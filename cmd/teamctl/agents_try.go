@@ -91,7 +91,7 @@ question is yours to answer. The exit status is 7 if a check failed.`,
 	f := cmd.Flags()
 	f.StringVar(&t.backend, "backend", "auto", "where it runs: auto, tmux, pty")
 	f.StringVar(&t.dir, "dir", "", "directory that it works in (default an empty one)")
-	f.DurationVar(&t.timeout, "timeout", 2*time.Minute, "wait so long for each thing at most")
+	f.DurationVar(&t.timeout, "timeout", 2*time.Minute, "maximum time to wait for each step")
 	f.BoolVar(&t.offline, "offline", false, "start and stop it only: no prompt goes to its model")
 	f.StringVar(&t.prompt, "prompt", tryPrompt, "first prompt")
 	f.StringVar(&t.mail, "mail", tryMail, "message that is sent to it when it is idle")

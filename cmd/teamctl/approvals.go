@@ -206,7 +206,7 @@ func (a *app) answer(ctx context.Context, id string, in tool.AnswerIn) error {
 		}
 		a.out.line("%s %d of %s: %s%s", x.Kind, x.ID, x.Name, x.State, again)
 		if x.ModeFrom != "" {
-			a.out.line("%s goes on in mode %s: %s", x.Name, modeOf(x.Mode), x.ModeFrom)
+			a.out.line("%s continues in mode %s: %s", x.Name, modeOf(x.Mode), x.ModeFrom)
 		}
 		return nil
 	})
@@ -342,7 +342,7 @@ func (a *app) ask(ctx context.Context, w waiting, f func(*tool.Team, tool.Caller
 			a.out.line("with another input only: %s", plain.Visible(string(with.Input)))
 		}
 		if with.Mode != "" {
-			a.out.line("go on in mode %s", with.Mode)
+			a.out.line("continue in mode %s", with.Mode)
 		}
 		return nil
 	})

@@ -132,7 +132,7 @@ func (a *app) attachPTY(ctx context.Context, pane team.Pane, readOnly bool) erro
 	case err != nil:
 		return err
 	case res.Detached:
-		a.out.note("detached: it goes on")
+		a.out.note("detached: it keeps running")
 	case res.Exit != nil:
 		a.out.note("it has ended: %s", supervisor.ExitText(*res.Exit))
 	}

@@ -84,7 +84,7 @@ no rule matches yet, or that the wrong rule matches.`,
 	f := cmd.Flags()
 	f.StringVar(&r.dir, "dir", ".", "directory that the file goes to")
 	f.StringVar(&r.rule, "rule", "", "rule that is to know the screen (default the one that does)")
-	f.StringVar(&r.version, "cli-version", "", "version of its program, where it is not known")
+	f.StringVar(&r.version, "cli-version", "", "version of its program, if unknown")
 	f.BoolVar(&r.force, "force", false, "replace the file if it is there")
 	return cmd
 }

@@ -14,7 +14,7 @@ func newDoctor(a *app) *cobra.Command {
 	var repair bool
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Check that teamctl has what it needs, and repair it",
+		Short: "Check the machine and the teams, and repair them",
 		Long: `Check the machine and the teams on it: programs and their versions, the home
 directory, disk, sockets, watches, and teams whose supervisor or directory is missing.
 It changes nothing. The exit status is 7 if a check failed, but not for warnings.

@@ -23,7 +23,7 @@ func newGraph(a *app) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "graph",
-		Short: "Show what tasks depend on, as a drawing",
+		Short: "Draw the tasks and their dependencies",
 		Long: `Show the tasks and their dependencies, drawn from left to right, with the chain that
 has taken longest as the critical path: as text, for Mermaid or Graphviz, as a
 picture, or as data with the position of each task. The same tasks give the same

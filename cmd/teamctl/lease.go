@@ -58,8 +58,8 @@ told, not refused: the exit status is 0.`,
 	}
 	f := cmd.Flags()
 	f.DurationVar(&in.For, "for", time.Hour, "how long it holds")
-	f.StringVar(&in.Why, "why", "", "what is going to be done")
-	f.StringVar(&in.Member, "member", "", "in the name of this member (default: who asks)")
+	f.StringVar(&in.Why, "why", "", "the planned change")
+	f.StringVar(&in.Member, "member", "", "on behalf of this member (default: the caller)")
 	a.complete(cmd, "member", a.completeMembers(true))
 	return cmd
 }
@@ -133,7 +133,7 @@ func newLeaseLs(a *app) *cobra.Command {
 					return nil
 				}
 				if len(list) == 0 {
-					a.out.note("nobody holds a lease")
+					a.out.note("there are no leases")
 					return nil
 				}
 				var rows [][]string

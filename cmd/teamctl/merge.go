@@ -46,14 +46,14 @@ branch was merged.`,
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVar(&in.Ready, "ready", false, "all members who are idle, have committed everything, and have something to merge")
-	f.BoolVar(&in.Resume, "resume", false, "only what stands in the queue")
+	f.BoolVar(&in.Ready, "ready", false, "all members that are idle, have committed everything, and have something to merge")
+	f.BoolVar(&in.Resume, "resume", false, "only the merges in the queue")
 	f.StringVar(&in.Repo, "repo", "", "with --ready: of this repository only, of several")
 	f.StringVar(&in.Into, "into", "", "branch to merge into (default: the one checked out in the repository)")
 	f.StringVar(&in.Strategy, "strategy", "merge", "merge (a merge commit each), rebase, or squash (one commit each)")
 	f.StringArrayVar(&in.Gates, "gate", nil, "command that must pass in the merged tree; may be repeated")
 	f.DurationVar(&in.GateTimeout, "gate-timeout", 30*time.Minute, "how long one gate command may take")
-	f.BoolVar(&in.DryRun, "dry-run", false, "show what would be done; no gate runs, nothing moves")
+	f.BoolVar(&in.DryRun, "dry-run", false, "show the merges without running gates or moving branches")
 	f.BoolVar(&in.Refresh, "refresh", false, "then rebase the other worktrees that are clean and idle")
 	f.BoolVar(&update, "update-checkout", true, "fast-forward a clean checkout of the target")
 	a.complete(cmd, "strategy", words("merge", "rebase", "squash"))
@@ -199,7 +199,7 @@ with gh or glab, if installed. None of them is run.`,
 					return err
 				}
 				if len(list) == 0 {
-					a.out.note("no member has anything that the branch lacks")
+					a.out.note("no member has commits that the branch lacks")
 				}
 				for _, p := range list {
 					a.out.line("# %s: %s into %s: %s", p.Member, p.Branch, p.Into, printable(p.Title))

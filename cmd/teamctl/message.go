@@ -145,7 +145,7 @@ func newMessageLs(a *app) *cobra.Command {
 	fl.StringVar(&f.With, "with", "", "only messages from or to this member")
 	fl.Int64Var(&f.Run, "run", 0, "only messages of this run")
 	fl.BoolVar(&f.Newest, "newest", false, "newest first")
-	fl.IntVar(&f.Limit, "limit", 0, "the newest so many (default all)")
+	fl.IntVar(&f.Limit, "limit", 0, "only the newest N (default all)")
 	a.complete(cmd, "run", a.completeRuns(false))
 	for _, name := range []string{"from", "to", "with"} {
 		a.complete(cmd, name, a.completeMembers(true))

@@ -81,7 +81,7 @@ func (a *app) sinks(ctx context.Context, t *tool.Team, outcome string) error {
 		a.out.note("nothing to change: it is %s already", strings.TrimPrefix(outcome, "already_"))
 	}
 	if len(specs) == 0 {
-		a.out.note("no sinks: you are told nothing outside of the team")
+		a.out.note("no sinks: nothing is sent outside of the team")
 	}
 	for _, s := range specs {
 		a.out.line("%s", printable(s))

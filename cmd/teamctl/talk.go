@@ -63,7 +63,7 @@ after the time limit, and 4 if the message is dropped because the member has lef
 	f.StringVar(&in.Parent, "parent", "", "id of the message that this one answers")
 	f.StringVar(&in.IdemKey, "idempotency-key", "", "idempotency key: a message with a known key is not sent again")
 	f.StringVar(&in.Task, "task", "", "id of the task that a task_request is about")
-	f.StringVar(&in.Forward, "forward", "", "id of a message to hand on; a text comes before it")
+	f.StringVar(&in.Forward, "forward", "", "id of a message to forward; the text is put before it")
 	waitFlags(cmd, &wait, &timeout)
 	a.complete(cmd, "parent", a.completeMessages())
 	a.complete(cmd, "forward", a.completeMessages())

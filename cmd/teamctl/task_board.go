@@ -95,7 +95,7 @@ completed completes, pending releases the task.`,
 	f := cmd.Flags()
 	for name, what := range map[string]string{
 		"subject": "the new subject", "description": "what is to be done",
-		"active-form": "what is shown while it is in work", "verify": "command that must pass before it counts as completed; empty for none",
+		"active-form": "text to show while it is in progress", "verify": "command that must pass before it counts as completed; empty for none",
 	} {
 		text[name] = f.String(name, "", what)
 	}

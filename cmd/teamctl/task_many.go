@@ -124,7 +124,7 @@ func (a *app) settled(verb string, t settledTask) {
 		a.out.line("%s is %s already: %s", t.ID, t.Status, view.Clean(t.Subject))
 	case t.Verification != 0:
 		a.out.line("%s: handed in, and being verified: %s", t.ID, view.Clean(t.Verify))
-		a.out.note("nothing is to be done: its owner is told if that fails")
+		a.out.note("nothing else to do: the owner is told of a failure")
 	case t.Review != 0:
 		a.out.line("%s: done, and waits for a review (approval %d)", t.ID, t.Review)
 	default:

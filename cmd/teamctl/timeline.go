@@ -25,7 +25,7 @@ func newTimeline(a *app) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "timeline",
-		Short: "Show what members did when, as a drawing",
+		Short: "Draw a timeline of the members' activity",
 		Long: `Show a lane for each member of a run: when it was working, waiting for you, limited by its
 provider, idle or down, and the tasks that it held. As text a column is the state that took
 most of its time, a number is a task that begins there. --format trace writes the Trace

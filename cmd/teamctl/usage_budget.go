@@ -50,7 +50,7 @@ it should be over.`,
 					return err
 				}
 				if !a.out.value(map[string]string{"resumed": args[0]}) {
-					a.out.line("%s goes on", args[0])
+					a.out.line("%s continues", args[0])
 				}
 				return nil
 			})

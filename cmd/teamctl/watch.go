@@ -63,8 +63,8 @@ func newEvents(a *app) *cobra.Command {
 	f := cmd.Flags()
 	f.BoolVarP(&follow, "follow", "f", false, "continue until interrupted")
 	f.Int64Var(&after, "after", 0, "only events after this sequence number")
-	f.IntVar(&limit, "limit", 0, "the newest so many (default all)")
-	f.StringVar(&filter.Who, "who", "", "only what this member did")
+	f.IntVar(&limit, "limit", 0, "only the newest N (default all)")
+	f.StringVar(&filter.Who, "who", "", "only changes by this member")
 	f.StringVar(&filter.What, "what", "", "only this kind: task.failed, or task. for all of tasks")
 	a.complete(cmd, "who", a.completeMembers(true))
 	return cmd

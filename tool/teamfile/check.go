@@ -74,7 +74,7 @@ func (r *reader) checkMember(p placed[Member]) {
 	_, err = team.ParseServers(string(m.MCP))
 	check("mcp", err)
 	if !m.Exact {
-		check("exact", fmt.Errorf("members of a team file have exactly their names: leave exact out"))
+		check("exact", fmt.Errorf("a team file's members always have their exact names: omit exact"))
 	}
 	own := m.WorktreeMode == "" || m.WorktreeMode == "own"
 	switch {

@@ -193,7 +193,7 @@ func (t *Terminal) Pause(f func()) error {
 	t.paused = false
 	t.mu.Unlock()
 	if err != nil {
-		return fmt.Errorf("take the terminal again: %w", err)
+		return fmt.Errorf("set up the terminal again: %w", err)
 	}
 	t.Redraw()
 	return nil
