@@ -2,52 +2,65 @@ package adapter
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 )
 
-// Evidence describes a way into a program, and what shows that its model has a message whole.
+// Evidence describes the ways into a version of a program, and what shows that its model has
+// a message whole.
 type Evidence struct {
 	Agent    string
-	Way      string // event of a hook
 	Versions string
-	Most     int    // maximum length of an answer, with its frame and escapes; 0 for no limit
-	Counts   string // evidence that makes a message accepted
-	Without  string // handling of a message without evidence, or that is too long
+	Hooks    []HookCap // hooks that deliver mail; none where a server does
+	Server   string
+	Counts   string // evidence that makes a message accepted, as a sentence
+	Without  string // handling of a message without evidence, as sentences
+}
+
+// HookCap is the maximum length of an answer of a hook, in characters, with its frame and
+// escapes.
+type HookCap struct {
+	Event string
+	Most  int
 }
 
 // Evidences lists the ways of mail by hooks and servers, by program and version.
 func Evidences() []Evidence {
 	const (
-		record  = "its transcript holds the whole message, in any generation"
-		answer  = "an answer of the model since, in the same generation"
-		again   = "given again after an interrupt, a turn that ended without it, 30 s, or a restart; it says that it may be known"
-		restart = "given again after an interrupt or a restart; it says that it may be known"
+		record  = "Its transcript holds the whole message. The transcript counts after a restart, too."
+		answer  = "Its model has answered since, in the same process."
+		again   = "The message is delivered again after an interrupt, after a turn that ends without it, after 30 s, and after a restart. It then says that it may be known."
+		either  = "Its model has answered since, in the same process, or its transcript holds the whole message and a later answer."
+		restart = "The message is delivered again after an interrupt and after a restart. It then says that it may be known."
 	)
 	var out []Evidence
 	add := func(cli, versions string, v Version, events ...string) {
-		counts, without := answer, restart
+		e := Evidence{Agent: cli, Versions: versions, Counts: answer, Without: restart}
 		if Records(cli, v) {
-			counts, without = record, again
+			e.Counts, e.Without = record, again
 		}
-		for _, e := range events {
+		if RecordsAnswered(cli) {
+			e.Counts = either
+		}
+		for _, event := range events {
 			most := 0
-			for _, g := range givings(cli, e, v) {
+			for _, g := range givings(cli, event, v) {
 				most = max(most, g.most)
 			}
-			out = append(out, Evidence{cli, "hook " + e, versions, most, counts, without})
+			e.Hooks = append(e.Hooks, HookCap{event, most})
 		}
+		out = append(out, e)
 	}
 	prompts := []string{"UserPromptSubmit", "PostToolUse", "Stop"}
 	add(Claude, "2.1.34", claudeOldest, prompts...)
+	add(Claude, "2.1.35 to 2.1.111", Version{2, 1, 35}, prompts...)
 	add(Claude, "2.1.112 to 2.1.328", claudeRecords, append(prompts, Wait)...)
 	add(Claude, "2.1.329 and newer", claudeTested, append(prompts, Wait)...)
-	add(Claude, "others", Version{2, 1, 35}, prompts...)
 	add(Claude, "not known yet", Version{}, prompts...)
 	out = append(out,
-		Evidence{Codex, "its app-server", "all", 0, "its thread has the message", "the thread is read after 30 s, an interrupt, a turn that failed, and a restart of either side, and what it lacks is given again"},
-		Evidence{Opencode, "its server", "all", 0, "its session has the message with the whole text",
-			"the session is read after 30 s, a post without an answer and after a restart of either side, and what it lacks is posted again, with the same id"})
+		Evidence{Agent: Codex, Versions: "0.169.0 and newer", Server: "app-server", Counts: "Its thread holds the message.",
+			Without: "teamctl reads the thread after 30 s, after an interrupt, after a failed turn, and after a restart of Codex or the supervisor. It delivers again what the thread lacks."},
+		Evidence{Agent: Opencode, Versions: "all", Server: "HTTP server", Counts: "Its session holds the whole message.",
+			Without: "teamctl reads the session after 30 s, after a post that was not answered, and after a restart of opencode or the supervisor. It posts again what the session lacks, with the same id."})
 	add(Codex, "without its app-server", Version{}, prompts...)
 	add(Gemini, "all", Version{}, "BeforeAgent", "AfterTool", "AfterAgent")
 	return out
@@ -56,13 +69,16 @@ func Evidences() []Evidence {
 // EvidenceTable formats Evidences as Markdown.
 func EvidenceTable() string {
 	var b strings.Builder
-	b.WriteString("| program | version | way | characters of an answer | accepted when | without that |\n|---|---|---|---|---|---|\n")
+	b.WriteString("| program | version | ways in, and the longest answer in characters | a message is accepted when | otherwise |\n|---|---|---|---|---|\n")
 	for _, e := range Evidences() {
-		most := "any number"
-		if e.Most > 0 {
-			most = strconv.Itoa(e.Most)
+		ways := []string{e.Server + ", any length"}
+		if len(e.Hooks) > 0 {
+			ways = nil
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", e.Agent, e.Versions, e.Way, most, e.Counts, e.Without)
+		for _, h := range e.Hooks {
+			ways = append(ways, fmt.Sprintf("`%s` %d", h.Event, h.Most))
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", e.Agent, e.Versions, strings.Join(ways, "<br>"), e.Counts, e.Without)
 	}
 	return b.String()
 }

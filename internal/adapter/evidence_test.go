@@ -11,7 +11,7 @@ const (
 	evidenceEnd   = "<!-- end -->"
 )
 
-// docs/clients.md documents the guarantees of each way by hooks; -update rewrites it.
+// docs/clients.md documents the guarantees of each program; -update rewrites it.
 func TestEvidenceIsDocumented(t *testing.T) {
 	const file = "../../docs/clients.md"
 	b, err := os.ReadFile(file)
@@ -37,8 +37,13 @@ func TestEvidenceIsDocumented(t *testing.T) {
 // A text that fits is never longer than what a version shows its model whole.
 func TestEvidencesHaveACap(t *testing.T) {
 	for _, e := range Evidences() {
-		if strings.HasPrefix(e.Way, "hook ") && e.Most <= 0 || e.Counts == "" || e.Without == "" {
+		if e.Counts == "" || e.Without == "" || (e.Server == "") == (len(e.Hooks) == 0) {
 			t.Errorf("%+v", e)
+		}
+		for _, h := range e.Hooks {
+			if h.Most <= 0 {
+				t.Errorf("%s %s: %s has no cap", e.Agent, e.Versions, h.Event)
+			}
 		}
 	}
 }

@@ -3,6 +3,7 @@ package adapter
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 )
 
@@ -14,9 +15,14 @@ var claudeRecords = Version{2, 1, 112}
 // as its model gets it. The transcript is then the only evidence.
 func Records(cli string, v Version) bool { return cli == Claude && v.atLeast(claudeRecords) }
 
+// RecordsAnswered reports whether a program writes the output of its hooks to its transcript, and
+// a resumed conversation has it, once its model has answered. Other evidence counts as well.
+func RecordsAnswered(cli string) bool { return cli == Gemini }
+
 // Transcript is a part of the record of a conversation.
 type Transcript struct {
 	came        []string // texts that the model gets, oldest first
+	entities    bool     // the texts have entities for angle brackets
 	queued      []string // texts that the program has accepted and not yet put into the conversation
 	Ended       bool     // a turn has ended
 	Interrupted bool     // a turn was interrupted
@@ -26,12 +32,19 @@ type Transcript struct {
 // ReadTranscript parses a part of a transcript. It skips lines that are cut off at the beginning
 // or the end.
 func ReadTranscript(cli string, data []byte) (t Transcript) {
-	if cli != Claude {
-		return t
-	}
-	first := ""
-	for line := range bytes.Lines(data) {
-		t.claude(line, &first)
+	switch cli {
+	case Claude:
+		first := ""
+		for line := range bytes.Lines(data) {
+			t.claude(line, &first)
+		}
+	case Gemini:
+		t.entities = true
+		var r geminiRecord
+		for line := range bytes.Lines(data) {
+			r.line(line)
+		}
+		t.came = r.answered
 	}
 	return t
 }
@@ -130,7 +143,16 @@ func texts(raw json.RawMessage) []string {
 }
 
 // Holds reports whether the model gets all parts in one text, in order.
-func (t Transcript) Holds(parts ...string) bool { return hold(t.came, parts) }
+func (t Transcript) Holds(parts ...string) bool {
+	if !t.entities || hold(t.came, parts) {
+		return hold(t.came, parts)
+	}
+	parts = slices.Clone(parts) // a prompt has no entities, the output of another hook has
+	for i := range parts {
+		parts[i] = angles().Replace(parts[i])
+	}
+	return hold(t.came, parts)
+}
 
 // PromptHolds reports whether an event begins a turn whose prompt contains all parts, in order:
 // the model gets it whole.

@@ -62,7 +62,7 @@ func (h *hooks) recorded(ctx context.Context, mail []team.Mail) (out []team.Outc
 	records := adapter.Records(h.f.Link.Agent, h.f.version())
 	var t adapter.Transcript
 	c, err := ReadConversation(h.f.Bundle, h.f.Session)
-	if records && err == nil && c.Transcript != "" {
+	if (records || adapter.RecordsAnswered(h.f.Link.Agent)) && err == nil && c.Transcript != "" {
 		t = adapter.ReadTranscript(h.f.Link.Agent, ReadTail(c.Transcript, RecordTail, 0))
 	}
 	why := ""
@@ -72,10 +72,10 @@ func (h *hooks) recorded(ctx context.Context, mail []team.Mail) (out []team.Outc
 	for _, m := range mail {
 		o := team.Outcome{ID: m.ID}
 		switch parts := Kernel(m); {
-		case why != "":
-			o.Pending = true
 		case t.Holds(parts...):
 			o.State, o.Evidence = team.Accepted, "the transcript of "+c.ID+" holds it"
+		case why != "":
+			o.Pending = true
 		case t.Queued(parts...):
 			o.Pending = true
 		default:

@@ -113,9 +113,7 @@ func sideBySide(ctx context.Context, jobs []job, most int) (table, error) {
 			}
 			if err := j.do(ctx, &parts[i]); err != nil {
 				cancel(fmt.Errorf("%s: %w", j.column, err))
-				return
 			}
-			fmt.Fprint(os.Stderr, parts[i].column(j.column))
 		})
 	}
 	running.Wait()

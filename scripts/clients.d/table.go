@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -19,7 +20,11 @@ type result struct {
 // table is what was seen, in the order in which it was.
 type table struct{ results []result }
 
-func (t *table) add(r result) { t.results = append(t.results, r) }
+// add adds a result, and prints it: a run takes half an hour.
+func (t *table) add(r result) {
+	t.results = append(t.results, r)
+	fmt.Fprint(os.Stderr, r.line())
+}
 
 func (t *table) passed() bool {
 	for _, r := range t.results {
@@ -40,15 +45,9 @@ func (r result) word() string {
 	return "yes"
 }
 
-// column is one CLI's results for a terminal.
-func (t *table) column(client string) string {
-	var b strings.Builder
-	for _, r := range t.results {
-		if r.client == client {
-			fmt.Fprintf(&b, "%-9s %4.0fs %-40s %s\n", r.client, r.took.Seconds(), r.check, r.word())
-		}
-	}
-	return b.String()
+// line is one result for a terminal.
+func (r result) line() string {
+	return fmt.Sprintf("%-14s %4.0fs %-40s %s\n", r.client, r.took.Seconds(), r.check, r.word())
 }
 
 // markdown is the table with the reasons of what failed below it.
@@ -66,8 +65,8 @@ func (t *table) markdown() string {
 	}
 	var b strings.Builder
 	b.WriteString("# What works with the real programs\n\n")
-	b.WriteString("Written by `scripts/test-clients`: each program runs as a teammate in a real tmux, under an empty home,\n")
-	b.WriteString("against the scripted model of the tests. A message counts as arrived when it is in a request to the model.\n\n")
+	b.WriteString("`scripts/test-clients` runs each program as a teammate in a real tmux, with an empty home directory, against\n")
+	b.WriteString("a scripted model. A message has arrived when it is in a request to the model.\n\n")
 	b.WriteString("| |")
 	for _, n := range names {
 		b.WriteString(" " + n + version(n) + " |")

@@ -237,6 +237,36 @@ func TestKilledAndInTheTranscript(t *testing.T) {
 	}
 }
 
+// A resumed conversation of Gemini CLI has what its model had answered, with entities for angle
+// brackets. A text that it had not answered is given again.
+func TestKilledAndInTheTranscriptOfGemini(t *testing.T) {
+	for _, answered := range []bool{true, false} {
+		t.Run(fmt.Sprintf("answered %t", answered), func(t *testing.T) {
+			r := newRig(t)
+			r.cli = adapter.Gemini
+			p := r.program()
+			p.version("0.61.0")
+			id := r.post("important: if a < b")
+			got := text(t, r.call("AfterTool", p.input("")))
+			result := "Output: done\n\n<hook_context>" + strings.NewReplacer("<", "&lt;", ">", "&gt;").Replace(got) + "</hook_context>"
+			p.write(map[string]any{"id": "1", "type": "gemini", "content": "", "toolCalls": []any{map[string]any{"id": "t", "result": result}}})
+			p.write(map[string]any{"id": "2", "type": "user", "content": []any{map[string]any{"functionResponse": map[string]any{"response": map[string]any{"output": result}}}}})
+			p.write(map[string]any{"id": "1", "type": "gemini", "content": ""}) // the call once more: no answer to its result
+			want := team.Injected
+			if answered {
+				p.write(map[string]any{"id": "3", "type": "gemini", "content": "ok"})
+				want = team.Accepted
+			}
+			p.restarted()
+			again := text(t, r.call("BeforeAgent", p.input(`,"prompt":"You were started again"`)))
+			if strings.Contains(again, "important") == answered {
+				t.Errorf("answered %t, and the next process gets %q", answered, again)
+			}
+			r.want(id, want)
+		})
+	}
+}
+
 // A preview is no evidence, nor is what the program keeps of its hooks outside the conversation.
 func TestPreviewIsNoEvidence(t *testing.T) {
 	r := newRig(t)
