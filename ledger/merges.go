@@ -180,7 +180,7 @@ func moveMerges(t *tx, p MergePatch) ([]Merge, error) {
 			m.EndedAt = t.now
 		}
 		if p.Task != nil && m.Task == "" {
-			if m.Task, err = t.mergeTask(orDefault(p.TaskOwner, m.Session), *p.Task); err != nil {
+			if m.Task, err = t.taskFor(orDefault(p.TaskOwner, m.Session), *p.Task); err != nil {
 				return nil, err
 			}
 		}
@@ -196,8 +196,8 @@ func moveMerges(t *tx, p MergePatch) ([]Merge, error) {
 	return out, nil
 }
 
-// mergeTask creates the task of a merge.
-func (t *tx) mergeTask(session string, n NewTask) (string, error) {
+// taskFor creates a task and assigns it to a member that is on the roster.
+func (t *tx) taskFor(session string, n NewTask) (string, error) {
 	made, err := createTasks(t, createArgs{Tasks: []NewTask{n}, By: t.who})
 	if err != nil {
 		return "", err

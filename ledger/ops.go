@@ -111,6 +111,11 @@ const (
 	opCallBegin     = "call.begin"
 	opCallsEnd      = "calls.end"
 
+	opCommentPut    = "comment.put"
+	opCommentAnswer = "comment.answer"
+	opRoundSend     = "round.send"
+	opFileReviewed  = "file.reviewed"
+
 	opMirror       = "mirror.note"
 	opMirrorMember = "mirror.member"
 	opMirrorTask   = "mirror.task"
@@ -194,6 +199,11 @@ var ops = map[string]opSpec{
 	opTurnRecover:   once(recoverTurns),
 	opCallBegin:     once(beginCall),
 	opCallsEnd:      once(endCalls),
+
+	opCommentPut:    once(putDraft),
+	opCommentAnswer: once(answerComment),
+	opRoundSend:     once(sendRound),
+	opFileReviewed:  again(markReviewed),
 
 	opMirror:       again(mirror),
 	opMirrorMember: once(mirrorMember),

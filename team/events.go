@@ -101,6 +101,9 @@ const (
 	EventWorktreeSetup       = "worktree.setup"
 	EventWorktreeSetupFailed = "worktree.setup_failed"
 	EventWorktreeOverlap     = "worktree.overlap"
+	EventReviewSent          = "review.sent"
+	EventReviewAsked         = "review.asked"
+	EventReviewHandled       = "review.handled"
 	EventMergeQueued         = "merge.queued"
 	EventMergeGating         = "merge.gating"
 	EventMergeLanding        = "merge.landing"
@@ -223,6 +226,9 @@ var events = []Word{
 	{EventWorktreeSetup, "The worktree of a member was set up."},
 	{EventWorktreeSetupFailed, "The set-up of a member's worktree failed."},
 	{EventWorktreeOverlap, "Two members changed the same files."},
+	{EventReviewSent, "Comments on the changes of a member were sent to it."},
+	{EventReviewAsked, "A member asks back about a comment on its changes."},
+	{EventReviewHandled, "A member has handled a comment on its changes."},
 	{EventMergeQueued, "A branch waits to be merged."},
 	{EventMergeGating, "The gates of a merge are running."},
 	{EventMergeLanding, "A merge passed its gates and its target is being moved."},

@@ -120,6 +120,9 @@ func (l Layout) Bundle(agent string) Bundle { return Bundle(filepath.Join(l.Memb
 // are running.
 func (l Layout) Commands() string { return filepath.Join(l.Dir, "commands") }
 
+// Reviews is the directory of comments that were too long for a message.
+func (l Layout) Reviews() string { return filepath.Join(l.Dir, "reviews") }
+
 // Worktrees is the default parent of the members' worktrees.
 func (l Layout) Worktrees() string { return filepath.Join(l.Dir, "worktrees") }
 

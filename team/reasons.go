@@ -14,6 +14,10 @@ const (
 	ReasonApprovalOnly         = "approval_only"
 	ReasonBacklogFull          = "backlog_full"
 	ReasonBadAgent             = "bad_agent"
+	ReasonCommentDraft         = "comment_draft"
+	ReasonCommentNotFound      = "comment_not_found"
+	ReasonCommentSent          = "comment_sent"
+	ReasonDraftsChanged        = "drafts_changed"
 	ReasonBadBranch            = "invalid_branch"
 	ReasonBadBudget            = "bad_budget"
 	ReasonBadCommand           = "bad_command"
@@ -74,6 +78,7 @@ const (
 	ReasonHookBlocked          = "hook_blocked"
 	ReasonHopLimit             = "hop_limit"
 	ReasonHostileFile          = "hostile_file"
+	ReasonNoDrafts             = "no_drafts"
 	ReasonHung                 = "supervisor_hung"
 	ReasonIDTaken              = "id_taken"
 	ReasonIllegalTransition    = "illegal_transition"
@@ -271,6 +276,10 @@ var reasons = []Word{
 	{ReasonApprovalOnly, "The request is answered by an approval or a rejection only."},
 	{ReasonBacklogFull, "Too much waits for the session."},
 	{ReasonBadAgent, "The description of an agent kind is invalid."},
+	{ReasonCommentDraft, "The comment was not sent yet."},
+	{ReasonCommentNotFound, "There is no such comment."},
+	{ReasonCommentSent, "The comment was sent and cannot be changed."},
+	{ReasonDraftsChanged, "The comments were changed while they were being sent."},
 	{ReasonBadBranch, "The name of the branch is invalid."},
 	{ReasonBadBudget, "The budget is invalid."},
 	{ReasonBadCommand, "The command is missing or does not fit the agent kind."},
@@ -331,6 +340,7 @@ var reasons = []Word{
 	{ReasonHookBlocked, "A hook has refused the operation."},
 	{ReasonHopLimit, "The request has been handed on too often."},
 	{ReasonHostileFile, "A mailbox is not a private regular file."},
+	{ReasonNoDrafts, "There are no comments to send."},
 	{ReasonHung, "The supervisor does not answer."},
 	{ReasonIDTaken, "The id is taken."},
 	{ReasonIllegalTransition, "The member cannot go from its state to that one."},

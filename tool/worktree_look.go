@@ -114,9 +114,30 @@ type WorktreeDiff struct {
 	Untracked []string `json:"untracked,omitempty"`
 }
 
-// WorktreeDiffs returns members' changes since their branches began, commits and uncommitted work
-// together.
+// Since is what the changes of a member are compared with.
+type Since string
+
+// Values of Since; "" is the commit that the branch began at.
+const (
+	SinceCommit Since = "commit" // its last one: uncommitted work
+	SinceTask   Since = "task"   // the claim of its last task
+	SinceReview Since = "review" // the last comments that the caller sent to it
+)
+
+// Sinces lists them.
+func Sinces() []Since { return []Since{SinceCommit, SinceTask, SinceReview} }
+
+// WorktreeDiffs is what members have changed since their branches began, commits
+// and uncommitted work together.
 func (t *Team) WorktreeDiffs(ctx context.Context, names []string, stat bool) ([]WorktreeDiff, error) {
+	return t.WorktreeDiffsSince(ctx, Person(), names, stat, "")
+}
+
+// WorktreeDiffsSince is WorktreeDiffs since another state.
+func (t *Team) WorktreeDiffsSince(ctx context.Context, c Caller, names []string, stat bool, since Since) ([]WorktreeDiff, error) {
+	if since != "" && !slices.Contains(Sinces(), since) {
+		return nil, team.Errorf(team.CodeInvalid, "changes are compared with commit, task or review, not with %q", since)
+	}
 	groups, err := t.treesByRepo(ctx, names, true)
 	if err != nil {
 		return nil, err
@@ -125,7 +146,7 @@ func (t *Team) WorktreeDiffs(ctx context.Context, names []string, stat bool) ([]
 	for _, g := range groups {
 		for _, m := range g.Members {
 			d := WorktreeDiff{Member: m.Name, Repo: g.Name, Branch: m.Branch, Base: m.Base}
-			if d.Diff, d.Untracked, err = g.Repo.Diff(ctx, m.Worktree, stat); err != nil {
+			if err := t.diffSince(ctx, c, g.Repo, m, stat, since, &d); err != nil {
 				return nil, fmt.Errorf("worktree of %s: %w", m.Name, err)
 			}
 			out = append(out, d)
@@ -134,8 +155,55 @@ func (t *Team) WorktreeDiffs(ctx context.Context, names []string, stat bool) ([]
 	return out, nil
 }
 
-// NoteChanges records which files a member has changed and warns about those that others have
-// changed as well.
+func (t *Team) diffSince(ctx context.Context, c Caller, r *worktree.Repo, m ledger.Member, stat bool, since Since, d *WorktreeDiff) (err error) {
+	from := ""
+	switch since {
+	case "":
+	case SinceCommit:
+		from = "HEAD"
+	case SinceTask:
+		tasks, err := t.Ledger.Tasks(ctx, ledger.TaskFilter{Owner: m.SessionKey, Newest: true, Limit: tasksLooked})
+		if err != nil {
+			return err
+		}
+		var at int64
+		for _, x := range tasks {
+			at = max(at, x.ClaimedAt)
+		}
+		if at != 0 {
+			if from, err = r.TipBefore(ctx, m.Worktree, time.UnixMilli(at)); err != nil {
+				return err
+			}
+		}
+	case SinceReview:
+		tip, err := t.lastReview(ctx, c, m)
+		if err != nil {
+			return err
+		}
+		if tip != "" {
+			// What the author saw may have files that git does not track: they are compared
+			// with what would be saved of the worktree now.
+			now, _, err := r.Checkpoint(ctx, m.Worktree, t.Layout.Key, m.Name, "look at the changes")
+			if err != nil {
+				return err
+			}
+			d.Base = tip
+			d.Diff, err = r.DiffTo(ctx, m.Worktree, tip, now, stat)
+			return err
+		}
+	}
+	if from != "" {
+		d.Base = from
+	}
+	d.Diff, d.Untracked, err = r.DiffFrom(ctx, m.Worktree, from, stat)
+	return err
+}
+
+// tasksLooked is how many of a member's newest tasks are looked at for the one it claimed last.
+const tasksLooked = 50
+
+// NoteChanges records which files a member has changed and warns of those that
+// others have changed too.
 func (t *Team) NoteChanges(ctx context.Context, r *worktree.Repo, m ledger.Member) error {
 	return t.saver().NoteChanges(ctx, r, m)
 }

@@ -3,6 +3,7 @@ package worktree
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"io/fs"
 	"path/filepath"
 	"runtime"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/teamctl/teamctl/team"
 )
@@ -320,6 +322,12 @@ func (r *Repo) Sides(ctx context.Context, a, b string) (onA, onB []string, err e
 // uncommitted work together, as git diff formats it, and the untracked files.
 // With stat it is a summary.
 func (r *Repo) Diff(ctx context.Context, path string, stat bool) (text string, untracked []string, err error) {
+	return r.DiffFrom(ctx, path, "", stat)
+}
+
+// DiffFrom is Diff since another commit than the one that the branch began at; "HEAD" shows
+// uncommitted work only.
+func (r *Repo) DiffFrom(ctx context.Context, path, from string, stat bool) (text string, untracked []string, err error) {
 	t, err := r.tree(path)
 	if err != nil {
 		return "", nil, err
@@ -333,22 +341,57 @@ func (r *Repo) Diff(ctx context.Context, path string, stat bool) (text string, u
 			untracked = append(untracked, c.Path)
 		}
 	}
-	base := st.Base
-	if base == "" {
-		base = "HEAD"
-	}
 	if st.Head == "" {
 		return "", untracked, nil
 	}
+	text, err = t.diff(ctx, stat, cmp.Or(from, st.Base, "HEAD"))
+	return text, untracked, err
+}
+
+// DiffTo returns what changed between two commits, as git diff formats it.
+func (r *Repo) DiffTo(ctx context.Context, path, from, to string, stat bool) (text string, err error) {
+	t, err := r.tree(path)
+	if err != nil {
+		return "", err
+	}
+	return t.diff(ctx, stat, from, to)
+}
+
+func (t tree) diff(ctx context.Context, stat bool, revs ...string) (string, error) {
 	args := []string{"diff", "--no-color", "--no-ext-diff"}
 	if stat {
 		args = append(args, "--stat=120")
 	}
-	out, err := t.read(ctx, append(args, base, "--")...)
+	out, err := t.read(ctx, append(append(args, revs...), "--")...)
+	return string(out), failed("diff "+t.at, err)
+}
+
+// File returns a file as a commit has it, or false if the commit has no such file.
+func (r *Repo) File(ctx context.Context, path, rev, file string) (data []byte, ok bool, err error) {
+	t, err := r.tree(path)
 	if err != nil {
-		return "", untracked, failed("diff "+t.at, err)
+		return nil, false, err
 	}
-	return string(out), untracked, nil
+	data, err = t.read(ctx, "cat-file", "blob", rev+":"+file)
+	if exitStatus(err) == 128 {
+		return nil, false, nil
+	}
+	return data, err == nil, failed("read "+file+" of "+rev, err)
+}
+
+// TipBefore returns the newest commit of a worktree's branch that is not newer than at, or
+// the commit that the branch began at.
+func (r *Repo) TipBefore(ctx context.Context, path string, at time.Time) (string, error) {
+	t, err := r.tree(path)
+	if err != nil {
+		return "", err
+	}
+	st, err := t.status(ctx)
+	if err != nil || st.Base == "" || st.Head == "" {
+		return st.Base, err
+	}
+	out, err := t.read(ctx, "rev-list", "-1", fmt.Sprintf("--before=%d", at.Unix()), st.Base+".."+st.Head)
+	return cmp.Or(oneLine(out), st.Base), failed("list the commits of "+t.at, err)
 }
 
 // MainBranch returns the branch checked out in the main worktree, or "".

@@ -35,7 +35,7 @@ var verbs = []struct {
 		{"task", newTask},
 	}},
 	{groupTree, []verb{
-		{"worktree", newWorktree}, {"merge", newMerge}, {"pr", newPR}, {"lease", newLease}, {"checkpoint", newCheckpoint},
+		{"worktree", newWorktree}, {"review", newReview}, {"merge", newMerge}, {"pr", newPR}, {"lease", newLease}, {"checkpoint", newCheckpoint},
 		{"rescue", newRescue},
 	}},
 	{groupTalk, []verb{

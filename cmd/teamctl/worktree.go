@@ -207,18 +207,24 @@ func dot(letter string) string {
 }
 
 func newWorktreeDiff(a *app) *cobra.Command {
-	var stat bool
+	var (
+		stat  bool
+		since string
+	)
 	cmd := &cobra.Command{
 		Use:   "diff [MEMBER...]",
 		Short: "Show the changes on members' branches",
 		Long: `Show the diff of each member's worktree against the commit at which its branch began:
-commits and uncommitted work together. Untracked files are listed.`,
-		Example:           "  teamctl worktree diff --stat\n  teamctl worktree diff builder",
+commits and uncommitted work together. Untracked files are listed. With --since the
+diff is against another state: commit shows uncommitted work only, task what has
+changed since the member claimed its last task, review since you last sent comments on
+its changes.`,
+		Example:           "  teamctl worktree diff --stat\n  teamctl worktree diff builder --since review",
 		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: a.completeMembers(false),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withTeam(cmd.Context(), func(t *tool.Team, _ tool.Caller) error {
-				list, err := t.WorktreeDiffs(cmd.Context(), args, stat)
+			return a.withTeam(cmd.Context(), func(t *tool.Team, c tool.Caller) error {
+				list, err := t.WorktreeDiffsSince(cmd.Context(), c, args, stat, tool.Since(since))
 				if err != nil || a.out.value(map[string]any{"diffs": list}) {
 					return err
 				}
@@ -234,6 +240,8 @@ commits and uncommitted work together. Untracked files are listed.`,
 		},
 	}
 	cmd.Flags().BoolVar(&stat, "stat", false, "show a summary by file")
+	cmd.Flags().StringVar(&since, "since", "", "compare with: commit, task, review (default: where the branch began)")
+	a.complete(cmd, "since", words("commit", "task", "review"))
 	return cmd
 }
 

@@ -56,6 +56,7 @@ type WorktreeDiffIn struct {
 	TeamRef
 	Names []string `json:"names,omitempty" jsonschema:"Members to look at; all that have a worktree if left out."`
 	Stat  bool     `json:"stat,omitempty" jsonschema:"Only which files, and how many lines."`
+	Since string   `json:"since,omitempty" jsonschema:"Compare with: commit (uncommitted work only), task (since its last task was claimed), review (since you last sent comments on it); since the branch began if left out."`
 }
 
 // WorktreeDiffOut has the changes of members.
@@ -64,8 +65,8 @@ type WorktreeDiffOut struct {
 }
 
 func worktreeDiff(ctx context.Context, s *Session, in WorktreeDiffIn) (WorktreeDiffOut, error) {
-	return on(ctx, s, in.TeamRef, func(t *tool.Team, _ tool.Caller) (WorktreeDiffOut, error) {
-		list, err := t.WorktreeDiffs(ctx, in.Names, in.Stat)
+	return on(ctx, s, in.TeamRef, func(t *tool.Team, c tool.Caller) (WorktreeDiffOut, error) {
+		list, err := t.WorktreeDiffsSince(ctx, c, in.Names, in.Stat, tool.Since(in.Since))
 		if list == nil {
 			list = []tool.WorktreeDiff{}
 		}

@@ -112,6 +112,7 @@ func TestRefusalsByRole(t *testing.T) {
 		"PlanSubmit": everybody + " +-", "ApprovalList": everybody + " +-", "ApprovalAnswer": "+---+ --",
 		"ScratchpadGet": everybody + " +-", "ScratchpadMerge": "+++-+ --", "WorktreeStatus": everybody + " +-", "WorktreeDiff": everybody + " +-",
 		"EdgeList": everybody + " +-", "EdgeAdd": "+---+ --", "EdgeRemove": "+---+ --",
+		"ReviewShow": everybody + " +-", "ReviewAdd": "+-+-+ --", "ReviewSend": "+-+-+ --", "ReviewAnswer": everybody + " +-",
 		"RunShow": everybody + " +-", "Wait": everybody + " +-", "Events": everybody + " +-",
 		"agents_list": everybody + " +-", "agent_create": "++--+ --", "agent_update": "++--+ --", "models_list": everybody + " +-",
 		"session_set_model": "+++-+ --", "session_set_agent": "+++-+ --",

@@ -1,0 +1,542 @@
+package tool
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/teamctl/teamctl/inbox"
+	"github.com/teamctl/teamctl/internal/atomicfile"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/worktree"
+)
+
+// ReviewComment is a comment on a member's changes, and where its lines are now.
+type ReviewComment struct {
+	ledger.Comment
+	Name   string `json:"name"`   // "3.2"
+	Member string `json:"member"` // whose changes it is about
+	// Line is where its first line is now, 0 for a whole file and where it cannot be told.
+	Line    int  `json:"line,omitempty"`
+	Changed bool `json:"changed,omitempty"` // its lines are no longer there
+}
+
+// Review is what was said about the changes of one member.
+type Review struct {
+	Member   string          `json:"member"`
+	Comments []ReviewComment `json:"comments"`
+	Rounds   []ledger.Round  `json:"rounds,omitempty"`
+	// Reviewed are the files that the caller has marked as reviewed and that have not changed.
+	Reviewed []string `json:"reviewed,omitempty"`
+}
+
+// ReviewAddIn is a comment that is written, changed or, with an empty text, deleted.
+type ReviewAddIn struct {
+	Member string `json:"member"`
+	File   string `json:"file"`
+	Lines  string `json:"lines"` // "41", "40-44"; "" for the whole file
+	Old    bool   `json:"old"`   // the lines are those of the base, which the member has removed
+	Text   string `json:"text"`
+	// Comment is the name of a draft that is changed; File may then be "".
+	Comment string `json:"comment"`
+	// Reviewed, if set, marks the file as reviewed or takes the mark away, without a comment.
+	Reviewed *bool `json:"reviewed"`
+}
+
+// ReviewAdd writes a draft of a comment, which is not sent before ReviewSend.
+func (t *Team) ReviewAdd(ctx context.Context, c Caller, in ReviewAddIn) (ReviewComment, error) {
+	m, err := t.reviewed(ctx, c, in.Member)
+	if err != nil {
+		return ReviewComment{}, err
+	}
+	if in.Reviewed != nil {
+		return ReviewComment{Member: m.Name}, t.markReviewed(ctx, c, m, in.File, *in.Reviewed)
+	}
+	d := ledger.Comment{Session: m.SessionKey, Author: c.Name, Text: strings.TrimRight(in.Text, " \n")}
+	if in.Comment != "" {
+		if d.Round, d.Number, err = ledger.ParseCommentName(in.Comment); err != nil {
+			return ReviewComment{}, err
+		}
+	} else if strings.TrimSpace(d.Text) == "" {
+		return ReviewComment{}, team.Errorf(team.CodeInvalid, "a comment needs a text")
+	}
+	if in.File != "" || in.Comment == "" {
+		first, last, err := parseLines(in.Lines)
+		if err != nil {
+			return ReviewComment{}, err
+		}
+		if d.Anchor, err = t.anchor(ctx, m, in.File, first, last, in.Old); err != nil {
+			return ReviewComment{}, err
+		}
+	}
+	d, err = t.as(c).PutDraft(ctx, d)
+	return ReviewComment{Comment: d, Name: d.Name(), Member: m.Name, Line: d.First}, err
+}
+
+// reviewed is the member whose changes the caller may comment on.
+func (t *Team) reviewed(ctx context.Context, c Caller, name string) (ledger.Member, error) {
+	if err := t.may(ctx, c, OpReview); err != nil {
+		return ledger.Member{}, err
+	}
+	m, err := t.Member(ctx, name)
+	switch {
+	case err != nil:
+		return m, err
+	case m.Worktree == "":
+		return m, team.Errorf(team.CodeInvalid, "%s has no worktree of its own", m.Name)
+	case m.Name == c.Name && !c.Person:
+		return m, team.Errorf(team.CodeDenied, "%s cannot review its own changes", c.Name).WithReason(team.ReasonOwnRequest)
+	}
+	return m, nil
+}
+
+// parseLines reads "41" and "40-44"; "" is 0, 0.
+func parseLines(s string) (first, last int, err error) {
+	if s == "" {
+		return 0, 0, nil
+	}
+	a, b, ranged := strings.Cut(s, "-")
+	first, err = strconv.Atoi(a)
+	last = first
+	if err == nil && ranged {
+		last, err = strconv.Atoi(b)
+	}
+	if err != nil || first < 1 || last < first {
+		return 0, 0, team.Errorf(team.CodeInvalid, "invalid lines %q: a number or a range, 41 or 40-44", s)
+	}
+	return first, last, nil
+}
+
+// fileRead is how much of a file is looked at to find a comment's lines.
+const fileRead = 16 << 20
+
+// treeFile reads a file of a member's worktree, never one outside of it; nil where there is
+// none.
+func treeFile(dir, name string) ([]byte, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = root.Close() }() // read only
+	f, err := root.Open(filepath.FromSlash(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // read only
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, err
+	}
+	data, err := io.ReadAll(io.LimitReader(f, fileRead))
+	if data == nil && err == nil {
+		data = []byte{}
+	}
+	return data, err
+}
+
+// reader reads files as a member's worktree or the base of its branch has them, each once.
+type reader struct {
+	ctx  context.Context
+	repo *worktree.Repo
+	m    ledger.Member
+	base string
+	have map[string][]string
+}
+
+func (t *Team) reader(ctx context.Context, m ledger.Member) (*reader, error) {
+	groups, err := t.treesByRepo(ctx, []string{m.Name}, true)
+	if err != nil {
+		return nil, err
+	}
+	if len(groups) != 1 || len(groups[0].Members) != 1 {
+		return nil, team.Errorf(team.CodeInvalid, "%s has no worktree of its own", m.Name)
+	}
+	return &reader{ctx: ctx, repo: groups[0].Repo, m: m, base: m.Base, have: map[string][]string{}}, nil
+}
+
+// lines are those of a file, nil where there is none.
+func (r *reader) lines(path string, old bool) ([]string, error) {
+	key := fmt.Sprint(old, path)
+	if list, ok := r.have[key]; ok {
+		return list, nil
+	}
+	var data []byte
+	var err error
+	if old {
+		data, _, err = r.repo.File(r.ctx, r.m.Worktree, cmp.Or(r.base, "HEAD"), path)
+	} else {
+		data, err = treeFile(r.m.Worktree, path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	list := split(string(data))
+	r.have[key] = list
+	return list, nil
+}
+
+func split(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+}
+
+// anchor is the place of a comment as the file is now.
+func (t *Team) anchor(ctx context.Context, m ledger.Member, path string, first, last int, old bool) (ledger.Anchor, error) {
+	if path == "" {
+		return ledger.Anchor{}, team.Errorf(team.CodeInvalid, "a comment needs a file")
+	}
+	path = filepath.ToSlash(filepath.Clean(path))
+	a := ledger.Anchor{Path: path, Old: old}
+	r, err := t.reader(ctx, m)
+	if err != nil {
+		return a, err
+	}
+	lines, err := r.lines(path, old)
+	if err != nil {
+		return a, err
+	}
+	if first == 0 {
+		if lines == nil { // one that was removed may have a comment, too
+			if was, err := r.lines(path, !old); err != nil || was == nil {
+				return a, cmp.Or(err, error(team.Errorf(team.CodeNotFound, "%s has no file %s", m.Name, path).WithHint("teamctl worktree diff --stat "+m.Name)))
+			}
+		}
+		return a, nil
+	}
+	if last > len(lines) {
+		return a, team.Errorf(team.CodeNotFound, "%s of %s has %d lines", path, m.Name, len(lines)).WithHint("teamctl worktree diff " + m.Name)
+	}
+	return quoted(a, lines, first, last), nil
+}
+
+// ReviewShow returns what was said about the changes of a member, or with "" of all. Drafts
+// are their author's only.
+func (t *Team) ReviewShow(ctx context.Context, c Caller, member string) ([]Review, error) {
+	var list []ledger.Member
+	if member != "" {
+		m, err := t.Member(ctx, member)
+		if err != nil {
+			return nil, err
+		}
+		list = []ledger.Member{m}
+	} else {
+		all, err := t.Ledger.Members(ctx, false)
+		if err != nil {
+			return nil, err
+		}
+		list = all
+	}
+	out := []Review{}
+	for _, m := range list {
+		r, err := t.review(ctx, c, m)
+		if err != nil {
+			return nil, err
+		}
+		if member != "" || len(r.Comments) > 0 {
+			out = append(out, r)
+		}
+	}
+	return out, nil
+}
+
+func (t *Team) review(ctx context.Context, c Caller, m ledger.Member) (Review, error) {
+	out := Review{Member: m.Name, Comments: []ReviewComment{}}
+	comments, err := t.Ledger.Comments(ctx, m.SessionKey)
+	if err != nil {
+		return out, err
+	}
+	if out.Rounds, err = t.Ledger.Rounds(ctx, m.SessionKey); err != nil {
+		return out, err
+	}
+	marks, err := t.Ledger.Reviewed(ctx, m.SessionKey, c.Name)
+	if err != nil {
+		return out, err
+	}
+	comments = slices.DeleteFunc(comments, func(x ledger.Comment) bool { return x.State == ledger.CommentDraft && x.Author != c.Name })
+	if len(comments) == 0 && len(marks) == 0 {
+		return out, nil
+	}
+	var r *reader
+	if m.Worktree != "" {
+		if r, err = t.reader(ctx, m); err != nil {
+			return out, err
+		}
+	}
+	for _, x := range comments {
+		y := ReviewComment{Comment: x, Name: x.Name(), Member: m.Name}
+		switch {
+		case x.First == 0:
+		case r == nil:
+			y.Changed = true
+		default:
+			lines, err := r.lines(x.Path, x.Old)
+			if err != nil {
+				return out, err
+			}
+			line, ok := locate(lines, x.Anchor)
+			y.Line, y.Changed = line, !ok
+		}
+		out.Comments = append(out.Comments, y)
+	}
+	for path, hash := range marks {
+		if r == nil {
+			break
+		}
+		now, err := hashOf(m.Worktree, path)
+		if err != nil {
+			return out, err
+		}
+		if now == hash {
+			out.Reviewed = append(out.Reviewed, path)
+		}
+	}
+	slices.Sort(out.Reviewed)
+	return out, nil
+}
+
+// hashOf identifies the content of a file of a worktree; one that is not there has one, too.
+func hashOf(dir, path string) (string, error) {
+	data, err := treeFile(dir, path)
+	if err != nil || data == nil {
+		return "none", err
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+func (t *Team) markReviewed(ctx context.Context, c Caller, m ledger.Member, path string, on bool) error {
+	if path == "" {
+		return team.Errorf(team.CodeInvalid, "which file was reviewed has to be said")
+	}
+	f := ledger.ReviewedFile{Session: m.SessionKey, Author: c.Name, Path: filepath.ToSlash(filepath.Clean(path))}
+	if on {
+		if _, err := t.anchor(ctx, m, path, 0, 0, false); err != nil {
+			return err
+		}
+		var err error
+		if f.Hash, err = hashOf(m.Worktree, f.Path); err != nil {
+			return err
+		}
+	}
+	return t.as(c).MarkReviewed(ctx, f)
+}
+
+// lastReview is the commit of what the caller saw when it last sent comments, "" for never.
+func (t *Team) lastReview(ctx context.Context, c Caller, m ledger.Member) (string, error) {
+	rounds, err := t.Ledger.Rounds(ctx, m.SessionKey)
+	if err != nil {
+		return "", err
+	}
+	for _, r := range slices.Backward(rounds) {
+		if r.Author == c.Name && r.Tip != "" {
+			return r.Tip, nil
+		}
+	}
+	return "", nil
+}
+
+// SentReview is a round of comments that was sent.
+type SentReview struct {
+	Round    int    `json:"round"`
+	Comments int    `json:"comments"`
+	Message  string `json:"message_id"`
+	Task     string `json:"task,omitempty"`
+	File     string `json:"file,omitempty"` // where the comments are, where they were too long for a message
+}
+
+// ReviewSend sends the caller's drafts to the member, as one message or as a task of it.
+func (t *Team) ReviewSend(ctx context.Context, c Caller, member string, asTask bool) (SentReview, error) {
+	m, err := t.reviewed(ctx, c, member)
+	if err != nil {
+		return SentReview{}, err
+	}
+	if asTask {
+		if err := t.may(ctx, c, OpTaskManage); err != nil {
+			return SentReview{}, err
+		}
+		if roles[OpTaskWork][m.Role] == no {
+			return SentReview{}, team.Errorf(team.CodeDenied, "%s (%s) may not %s", m.Name, m.Role, OpTaskWork).WithReason(team.ReasonRole).
+				WithHint("send the comments as a message: teamctl review send " + m.Name)
+		}
+	} else if err := t.may(ctx, c, OpSend); err != nil {
+		return SentReview{}, err
+	}
+	all, err := t.review(ctx, c, m)
+	if err != nil {
+		return SentReview{}, err
+	}
+	drafts := slices.DeleteFunc(all.Comments, func(x ReviewComment) bool { return x.State != ledger.CommentDraft })
+	if len(drafts) == 0 {
+		return SentReview{}, team.Errorf(team.CodeNotFound, "there are no comments on the changes of %s that were not sent", m.Name).
+			WithReason(team.ReasonNoDrafts).WithHint(fmt.Sprintf("teamctl review add %s FILE:LINE TEXT", m.Name))
+	}
+	in := ledger.RoundIn{Session: m.SessionKey, Author: c.Name, Drafts: map[int]string{}}
+	for _, d := range drafts {
+		in.Drafts[d.Number] = d.Text
+	}
+	r, err := t.reader(ctx, m)
+	if err != nil {
+		return SentReview{}, err
+	}
+	ref, _, err := r.repo.Checkpoint(ctx, m.Worktree, t.Layout.Key, m.Name, "reviewed")
+	if err != nil {
+		return SentReview{}, err
+	}
+	if ref != "" {
+		if in.Tip, err = r.repo.Resolve(ctx, ref); err != nil {
+			return SentReview{}, err
+		}
+	}
+	out := SentReview{Round: drafts[0].Round, Comments: len(drafts)}
+	text := reviewText(drafts)
+	subject := fmt.Sprintf("review %d of your changes: %s", out.Round, comments(len(drafts)))
+	if len(text) > reviewMost {
+		if out.File, err = t.reviewFile(m, out.Round, text); err != nil {
+			return SentReview{}, err
+		}
+		text = fmt.Sprintf("The comments are in the file %s: read it.\n\n%s", out.File, reviewHow(drafts))
+	}
+	in.Message = &ledger.NewMessage{Kind: team.KindMessage, From: c.Name, To: m.Name, ToSession: m.SessionKey, Text: subject + "\n\n" + text, Summary: subject}
+	if asTask {
+		in.Mark = team.NewUUID()
+		in.Task = &ledger.NewTask{Subject: fmt.Sprintf("handle %s of review %d", comments(len(drafts)), out.Round), Description: text}
+		body, err := inbox.Encode(inbox.TaskAssignment{
+			TaskID: in.Mark, Subject: in.Task.Subject, Description: text, AssignedBy: c.Name, Timestamp: inbox.Timestamp(time.Now()),
+		})
+		if err != nil {
+			return SentReview{}, err
+		}
+		in.Message.Kind, in.Message.Text, in.Message.Summary = team.KindTaskAssignment, body, inbox.Summary("", "task "+in.Mark+": "+in.Task.Subject)
+	}
+	sent, err := t.as(c).SendRound(ctx, in)
+	if err != nil {
+		if out.File != "" {
+			err = errors.Join(err, os.Remove(out.File))
+		}
+		return SentReview{}, err
+	}
+	t.mailer(c).Deliver(ctx, sent.Deliveries)
+	t.carry(ctx, sent.Deliveries)
+	out.Message, out.Task = sent.Round.Message, sent.Round.Task
+	return out, nil
+}
+
+// reviewMost is how long comments may be in a message. A task's assignment has them in JSON,
+// which may be twice as long.
+const reviewMost = team.MaxMessageBytes / 3
+
+func comments(n int) string {
+	if n == 1 {
+		return "1 comment"
+	}
+	return fmt.Sprintf("%d comments", n)
+}
+
+// reviewText is what a member reads.
+func reviewText(list []ReviewComment) string {
+	var b strings.Builder
+	for _, c := range list {
+		a := c.Anchor
+		if c.Line > 0 {
+			a.First, a.Last = c.Line, c.Line+a.Last-a.First
+		}
+		fmt.Fprintf(&b, "%s %s", c.Name, a.Where())
+		switch {
+		case a.Old:
+			b.WriteString(" (as it was before your changes)")
+		case c.Changed:
+			b.WriteString(" (changed since)")
+		}
+		b.WriteByte('\n')
+		if a.First > 0 {
+			for _, l := range strings.Split(a.Quote, "\n") {
+				b.WriteString("> " + l + "\n")
+			}
+		}
+		b.WriteString(c.Text + "\n\n")
+	}
+	return b.String() + reviewHow(list)
+}
+
+func reviewHow(list []ReviewComment) string {
+	return fmt.Sprintf("Answer each comment with ReviewAnswer or a command:\n  teamctl review answer %s --handled\n  teamctl review answer %s --ask \"your question\"", list[0].Name, list[0].Name)
+}
+
+func (t *Team) reviewFile(m ledger.Member, round int, text string) (string, error) {
+	dir := t.Layout.Reviews()
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, fmt.Sprintf("%s-%d.md", m.Name, round))
+	return path, atomicfile.Write(path, []byte(text+"\n"), 0o600, true)
+}
+
+// ReviewAnswerIn is the answer to a comment: it is handled, or the text asks back.
+type ReviewAnswerIn struct {
+	Member  string `json:"member"`  // whose changes the comment is about; "" is the caller
+	Comment string `json:"comment"` // "3.2"
+	Handled bool   `json:"handled"`
+	Text    string `json:"text"`
+}
+
+// ReviewAnswer records the answer to a comment. A question is sent to its author.
+func (t *Team) ReviewAnswer(ctx context.Context, c Caller, in ReviewAnswerIn) (ReviewComment, error) {
+	name := cmp.Or(in.Member, c.Name)
+	if c.Person && in.Member == "" {
+		return ReviewComment{}, team.Errorf(team.CodeInvalid, "whose comment is answered has to be said").WithHint("teamctl review answer 3.2 --handled --member NAME")
+	}
+	m, err := t.Member(ctx, name)
+	if err != nil {
+		return ReviewComment{}, err
+	}
+	if m.SessionKey != c.Session || c.Person { // not its own
+		if err := t.may(ctx, c, OpReview); err != nil {
+			return ReviewComment{}, err
+		}
+	} else if t.Elsewhere != nil {
+		return ReviewComment{}, t.Elsewhere
+	}
+	round, number, err := ledger.ParseCommentName(in.Comment)
+	if err != nil {
+		return ReviewComment{}, err
+	}
+	a := ledger.CommentAnswer{Session: m.SessionKey, Round: round, Number: number, Handled: in.Handled, Text: strings.TrimSpace(in.Text)}
+	if !a.Handled {
+		if a.Text == "" {
+			return ReviewComment{}, team.Errorf(team.CodeInvalid, "an answer is that it is handled, or a question").WithHint("teamctl review answer " + in.Comment + " --handled, or --ask TEXT")
+		}
+		all, err := t.Ledger.Comments(ctx, m.SessionKey)
+		if err != nil {
+			return ReviewComment{}, err
+		}
+		for _, x := range all {
+			if x.Round == round && x.Number == number && x.Author != c.Name {
+				a.Message = &ledger.NewMessage{Kind: team.KindMessage, From: c.Name, To: x.Author, Text: fmt.Sprintf("about comment %s, %s: %s", x.Name(), x.Where(), a.Text),
+					Summary: "question about comment " + x.Name()}
+			}
+		}
+	}
+	out, err := t.as(c).AnswerComment(ctx, a)
+	if err != nil {
+		return ReviewComment{}, err
+	}
+	t.mailer(c).Deliver(ctx, out.Deliveries)
+	t.carry(ctx, out.Deliveries)
+	return ReviewComment{Comment: out.Comment, Name: out.Comment.Name(), Member: m.Name, Line: out.Comment.First}, nil
+}
