@@ -67,8 +67,8 @@ func (s *screenTeam) Mail(ctx context.Context) ([]view.Message, error) {
 
 func (s *screenTeam) Usage(ctx context.Context) (view.Usage, error) { return look.Usage(ctx, s.team) }
 
-func (s *screenTeam) Changes(ctx context.Context, member string) (view.Changes, error) {
-	return look.Changes(ctx, s.team, member)
+func (s *screenTeam) Changes(ctx context.Context, member, since string) (view.Changes, error) {
+	return look.Changes(ctx, s.team, member, since)
 }
 
 func (s *screenTeam) Merges(ctx context.Context) ([]view.Merge, error) {
@@ -166,7 +166,10 @@ func (s *screenTeam) Do(ctx context.Context, d view.Deed) (view.Done, error) {
 		Message   string `json:"message"`
 		MessageID string `json:"message_id"`
 		Name      string `json:"name"`
-		Task      struct {
+		Comment   struct {
+			Name string `json:"name"`
+		} `json:"comment"`
+		Task struct {
 			ID      string `json:"id"`
 			Subject string `json:"subject"`
 		} `json:"task"`
@@ -184,6 +187,22 @@ func (s *screenTeam) Do(ctx context.Context, d view.Deed) (view.Done, error) {
 		done.Said = fmt.Sprintf("request %d of %s is %s", d.Approval, d.Member, state)
 	case a.ID == "add-task":
 		done.Said = fmt.Sprintf("task %s is added: %s", said.Task.ID, said.Task.Subject)
+	case a.Operation == "ReviewSend":
+		var sent tool.SentReview
+		if err := json.Unmarshal(out, &sent); err != nil {
+			return view.Done{}, err
+		}
+		done.Said, done.Message = sentReview(d.Member, sent), sent.Message
+	case a.Operation == "ReviewAdd" && (a.ID == "reviewed" || a.ID == "not-reviewed"):
+		done.Said = d.Path + " is " + a.Title
+	case a.Operation == "ReviewAdd":
+		done.Comment = said.Comment.Name
+		done.Said = "comment " + done.Comment + " is a draft"
+		if strings.TrimSpace(d.Text) == "" {
+			done.Said = "comment " + done.Comment + " is deleted"
+		}
+	case a.Operation == "ReviewAnswer":
+		done.Said = "comment " + d.Comment + " is handled"
 	case done.Said == "":
 		done.Said = a.Title + " " + d.Member + ": done"
 	}
@@ -222,6 +241,23 @@ func deedInput(a view.Action, d view.Deed) (map[string]any, error) {
 		return map[string]any{"subject": subject, "description": strings.TrimSpace(rest)}, nil
 	case "retry":
 		return map[string]any{"task_id": d.Task}, nil
+	}
+	switch a.Operation {
+	case "ReviewAdd":
+		in["member"] = d.Member
+		switch {
+		case a.ID == "reviewed" || a.ID == "not-reviewed":
+			in["file"], in["reviewed"] = d.Path, a.ID == "reviewed"
+		case d.Comment != "":
+			in["comment"], in["text"] = d.Comment, d.Text
+		default:
+			in["file"], in["lines"], in["old"], in["text"] = d.Path, d.Lines, d.Old, d.Text
+		}
+		return in, nil
+	case "ReviewSend":
+		return map[string]any{"member": d.Member, "task": a.ID == "review-task"}, nil
+	case "ReviewAnswer":
+		return map[string]any{"member": d.Member, "comment": d.Comment, "handled": true}, nil
 	}
 	if strings.HasPrefix(a.Operation, "Teammate") {
 		in["name"] = d.Member

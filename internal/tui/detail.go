@@ -352,45 +352,6 @@ func (m *model) mergeLines(x view.Merge, width, height int) []string {
 	return m.scrolled(lines, height)
 }
 
-// diffLines returns the changes of the selected file.
-func (m *model) diffLines(it item, width, height int) []string {
-	switch {
-	case it.on.Merge != nil:
-		return m.mergeLines(*it.on.Merge, width, height)
-	case it.file == 0 || it.file > len(m.files):
-		if m.changes.Why != "" {
-			return wrapped(view.Clean(m.changes.Why), width)
-		}
-		return nil
-	}
-	file := m.files[it.file-1]
-	lines := []string{m.style.Bold(view.Cut(plain.Visible(file.Path), width))}
-	if file.State != "changed" {
-		lines = append(lines, file.State)
-	}
-	number := 1
-	for _, l := range file.Lines {
-		number = max(number, len(fmt.Sprint(max(l.Old, l.New))))
-	}
-	for _, l := range file.Lines {
-		text := plain.Visible(strings.ReplaceAll(l.Text, "\t", "    "))
-		gutter := fmt.Sprintf("%*d ", number, max(l.Old, l.New))
-		switch l.Kind {
-		case view.Added:
-			lines = append(lines, view.Cut(m.style.Dim(gutter)+m.style.Green("+ "+text), width))
-		case view.Removed:
-			lines = append(lines, view.Cut(m.style.Dim(gutter)+m.style.Red("- "+text), width))
-		case view.Hunk:
-			lines = append(lines, m.style.Cyan(view.Cut(text, width)))
-		case view.NoEnd:
-			lines = append(lines, m.style.Dim(view.Cut(strings.Repeat(" ", number+1)+text, width)))
-		case view.Context:
-			lines = append(lines, view.Cut(m.style.Dim(gutter)+"  "+text, width))
-		}
-	}
-	return m.scrolled(lines, height)
-}
-
 // graphNodes is the number of tasks up to which a graph shows all; otherwise it shows those around
 // the selected one.
 const graphNodes = 40

@@ -185,6 +185,10 @@ func (m *model) footKeys() []string {
 		keys = append([]string{"esc back"}, keys...)
 	case inTasks:
 		keys = append(keys, "v "+nextOf(m.tasksAs))
+	case inChanges:
+		if of := m.changeKeys(); len(of) > 0 {
+			keys = append(append(of[:1:1], keys...), of[1:]...)
+		}
 	default:
 	}
 	if len(m.snap.Needs) > 0 {
@@ -246,7 +250,7 @@ func (m *model) list(f *frame, s group, left, width, height int) []string {
 		line := it.line(max(0, width-3))
 		switch {
 		case it.gone:
-			line = m.style.Dim(view.Cut("gone: "+strip(line), width-3))
+			line = m.style.Dim(view.Cut("gone: "+strip(it.line(max(0, width-9))), width-3))
 		case i == at:
 			line = m.style.Bold(line)
 		}
@@ -374,6 +378,12 @@ func (m *model) drawPlace(f *frame, room int) {
 		total += len(s.items) + 1
 	}
 	height, width := room, m.cols
+	if m.at == inChanges && m.diff.in && (m.cols < 110 || room < 6) {
+		for _, l := range m.detail(f, m.cols-2, room) {
+			f.add(" " + l)
+		}
+		return
+	}
 	beside := m.cols >= 110 && m.at != inTeams && m.at != inUsage
 	below := !beside && room >= 14 && m.at != inTeams && m.at != inUsage
 	switch {

@@ -114,6 +114,8 @@ func TestEverySize(t *testing.T) {
 				m.mail = []view.Message{{ID: "1", Root: "1", From: "a", Text: "x\x1b[2J", Kind: team.KindMessage, At: epoch}, {ID: "2", Root: "1", Depth: 1, From: "b", To: "a", Text: `{"type":"x"}`, At: epoch}}
 				m.changes = view.Changes{Member: "worker-1"}
 				m.files = view.ParseDiff("diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\x1b[2J\n+\tb\n")
+				m.changes.Comments = []view.Comment{{Name: "1.1", State: "draft", Path: "x", First: 1, Last: 1, Text: "a\x1b[2J\nb"}, {Name: "1.2", State: "open", Path: "x", Text: "数据"}}
+				m.cursor, m.diff = "file:x", cursor{in: size[0]%2 == 0, path: "x", at: 1, mark: 2}
 				m.drafts["message worker-1"] = "x"
 				m.over.choices = m.choices(true)
 				m.lastKey = time.Time{}

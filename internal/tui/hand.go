@@ -24,7 +24,7 @@ func (r *run) event(e term.Event) (leave bool) {
 		m.lastKey = e.At
 		if m.over.kind == inputOverlay || m.over.kind == confirmOverlay {
 			m.over.field.insert(e.Text)
-			r.keepDraft()
+			r.typed(e.At)
 		}
 	case term.Mouse:
 		r.mouse(e)
@@ -63,6 +63,9 @@ func (r *run) key(e term.Event, why string) (leave bool) {
 func (r *run) command(id string, e term.Event) (leave bool) {
 	m := r.m
 	page := max(1, (m.rows-4)/2)
+	if m.at == inChanges && r.inChanges(id, page) {
+		return false
+	}
 	switch id {
 	case "down":
 		r.step(1)
@@ -104,7 +107,7 @@ func (r *run) command(id string, e term.Event) (leave bool) {
 		}
 	case "changes":
 		if it, ok := m.row(); ok && it.on.Member != nil {
-			m.changes, m.files = view.Changes{Member: it.on.Member.Name}, nil
+			m.changes, m.files, m.diff = view.Changes{Member: it.on.Member.Name}, nil, cursor{}
 			r.goTo(inChanges)
 		}
 	case "turn":
@@ -251,7 +254,9 @@ func (r *run) open() {
 	case on.Need != nil && on.Need.Kind == view.NeedMerge:
 		m.changes, m.files = view.Changes{Member: on.Need.Member}, nil
 		r.goTo(inChanges)
-	case on.Message != nil, m.at == inChanges, m.at == inTasks:
+	case m.at == inChanges:
+		m.enterDiff()
+	case on.Message != nil, m.at == inTasks:
 		// It is open beside or below the list.
 	case on.Thing == view.OnTask:
 		r.goTo(inTasks)
@@ -347,6 +352,13 @@ func (r *run) ask(a view.Action, d view.Deed, e term.Event) {
 		what = fmt.Sprintf("request %d of %s", d.Approval, d.Member)
 	} else if t := m.target(); t.Thing == view.OnTask && a.ID != "message" {
 		what = "task " + d.Task
+	} else if a.ID == "edit-comment" {
+		what = d.Comment
+	} else if a.Operation == "ReviewAdd" {
+		what = d.Where() + " of " + d.Member
+		if a.ID == "comment" {
+			what = "on " + what
+		}
 	}
 	title := strings.TrimSpace(a.Title+" "+view.Clean(what)) + ": " + a.Asks
 	o := overlay{kind: inputOverlay, action: a, deed: d, title: title, draft: strings.TrimSpace(a.Title + " " + what), opened: e.At}
@@ -364,13 +376,20 @@ func (r *run) ask(a view.Action, d view.Deed, e term.Event) {
 			}
 		}
 	}
+	if a.ID == "edit-comment" {
+		o.field.text = m.target().Change.Comment.Text
+	}
 	o.field.at = len(o.field.text)
 	m.over = o
+	if o.comment() {
+		r.flush()
+		r.writing = &writing{deed: d, text: o.field.text, saved: o.field.text}
+	}
 }
 
 func (r *run) keepDraft() {
 	o := &r.m.over
-	if o.kind != inputOverlay {
+	if o.kind != inputOverlay || o.comment() { // a comment is kept in the ledger
 		return
 	}
 	if strings.TrimSpace(o.field.text) == "" {
@@ -448,8 +467,9 @@ func (r *run) inputKey(e term.Event, why string) {
 	m := r.m
 	o := &m.over
 	switch {
-	case e.Key == "esc":
+	case e.Key == "esc" || e.Key == "enter" && o.comment():
 		r.keepDraft()
+		r.flush()
 		m.over = overlay{}
 	case e.Key == "enter" && o.kind == confirmOverlay:
 		if o.field.text != o.draft {
@@ -475,7 +495,7 @@ func (r *run) inputKey(e term.Event, why string) {
 		r.doThen(d, func(m *model) { delete(m.drafts, draft) })
 	default:
 		if o.field.key(e.Key) {
-			r.keepDraft()
+			r.typed(e.At)
 		}
 	}
 }

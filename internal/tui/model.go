@@ -73,6 +73,8 @@ type model struct {
 	changes  view.Changes
 	files    []view.FileDiff
 	merges   []view.Merge
+	since    string // what changes are compared with, one of view.Sinces
+	diff     cursor // in the changes of the selected file
 	deps     map[string][]string
 	tasksAs  string // list, board, graph
 
@@ -312,6 +314,9 @@ func (m *model) nextNeed(step int) bool {
 // target returns the current target of actions.
 func (m *model) target() view.Target {
 	if it, ok := m.row(); ok && !it.gone {
+		if it.on.Thing == view.OnChange {
+			return m.changeTarget(it)
+		}
 		return it.on
 	}
 	return view.Target{Thing: view.OnTeam}

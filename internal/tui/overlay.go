@@ -54,6 +54,9 @@ func (o overlay) keys() []string {
 	case requestOverlay:
 		return []string{"a approve", "x reject", "e edit", "i answer", "esc back", "ctrl-d more"}
 	case inputOverlay:
+		if o.comment() {
+			return []string{"enter keep the draft", "ctrl-j new line"}
+		}
 		return []string{"enter send", "ctrl-j new line", "esc keep as a draft"}
 	case confirmOverlay:
 		return []string{"enter do it", "esc leave it"}
@@ -67,6 +70,9 @@ func (o overlay) keys() []string {
 	}
 	return nil
 }
+
+// comment reports the text of a comment, which is kept as a draft while it is typed.
+func (o overlay) comment() bool { return o.kind == inputOverlay && o.action.Operation == "ReviewAdd" }
 
 // field is an editable text. at is a byte offset.
 type field struct {

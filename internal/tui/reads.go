@@ -149,7 +149,7 @@ func (r *run) readPlace() {
 			return func(m *model) { m.deps = d }
 		})
 	case inChanges:
-		name := m.changes.Member
+		name, since := m.changes.Member, m.since
 		r.read("changes", func(ctx context.Context) func(*model) {
 			list, err := t.Merges(ctx)
 			if err != nil {
@@ -158,15 +158,15 @@ func (r *run) readPlace() {
 			if name == "" {
 				return func(m *model) { m.merges = list }
 			}
-			c, err := t.Changes(ctx, name)
+			c, err := t.Changes(ctx, name, since)
 			if err != nil {
 				c = view.Changes{Member: name, Why: err.Error()}
 			}
 			files := view.ParseDiff(c.Patch)
 			return func(m *model) {
 				m.merges = list
-				if m.changes.Member == name {
-					m.changes, m.files = c, files
+				if m.changes.Member == name && m.since == since {
+					m.setChanges(c, files)
 				}
 			}
 		})

@@ -458,42 +458,6 @@ func (m *model) mailRows() group {
 	return s
 }
 
-func (m *model) fileRows() group {
-	added, removed := 0, 0
-	s := group{id: "files"}
-	for i, f := range m.files {
-		added, removed = added+f.Added, removed+f.Removed
-		also := m.changes.Also[f.Path]
-		s.items = append(s.items, item{
-			id: "file:" + f.Path, file: i + 1, text: f.Path + " " + f.State, on: view.Target{Thing: view.OnMember, Member: m.memberOf(m.changes.Member)},
-			line: func(w int) string {
-				counts := m.style.Green(fmt.Sprintf("+%d", f.Added)) + " " + m.style.Red(fmt.Sprintf("-%d", f.Removed))
-				if f.Added+f.Removed == 0 {
-					counts = f.State
-				}
-				sign, path := " ", plain.Visible(f.Path)
-				if f.From != "" {
-					path = plain.Visible(f.From) + " -> " + path
-				}
-				if len(also) > 0 {
-					sign, path = m.style.Yellow("!"), path+"  also "+view.Clean(strings.Join(also, " "))
-				}
-				return columns(w, " ", []string{sign, path, counts}, []int{1, 0, clamp(view.Width(counts), 9, max(9, w/3))})
-			},
-		})
-	}
-	s.title = fmt.Sprintf("CHANGES of %s  %d files  +%d -%d", view.Clean(m.changes.Member), len(m.files), added, removed)
-	if m.changes.Member == "" {
-		s.title = "CHANGES"
-	}
-	for _, f := range m.changes.Untracked {
-		s.items = append(s.items, item{id: "file:" + f, text: f + " untracked", on: view.Target{Thing: view.OnMember, Member: m.memberOf(m.changes.Member)}, line: func(w int) string {
-			return columns(w, " ", []string{" ", plain.Visible(f), "not in git"}, []int{1, 0, 10})
-		}})
-	}
-	return s
-}
-
 func (m *model) mergeRows() group {
 	s := group{id: "merges", title: fmt.Sprintf("MERGES %d", len(m.merges))}
 	for _, x := range slices.Backward(m.merges) {

@@ -57,6 +57,7 @@ func (u *UI) Run(ctx context.Context) (err error) {
 	}
 	defer func() {
 		crash := recover()
+		r.finishWriting()
 		cancel()
 		close(quit)
 		t.Close()
@@ -135,6 +136,7 @@ type run struct {
 	guard    guard
 	focused  bool
 	selected bool // the selection named by Select was made
+	writing  *writing
 	title    string
 }
 
@@ -190,6 +192,7 @@ func (r *run) draw() {
 	m := r.m
 	m.now = time.Now()
 	r.guard.due(r, m.now)
+	r.rested(m.now)
 	m.refresh()
 	r.selectFirst()
 	r.want()
@@ -218,6 +221,7 @@ func (r *run) due() time.Duration {
 		}
 	}
 	soonest(r.m.unsettled())
+	soonest(r.unwritten())
 	if !r.focused {
 		return d
 	}
@@ -325,7 +329,7 @@ func (r *run) enterTeam(name string) {
 	m.name, m.have, m.problem, m.sections, m.snap = name, false, "", nil, view.Snapshot{}
 	m.request, m.member, m.task = map[int64]view.Request{}, map[string]view.MemberDetail{}, map[string]view.TaskDetail{}
 	m.mail, m.files, m.merges, m.changes, m.deps, m.usage = nil, nil, nil, view.Changes{}, nil, view.Usage{}
-	m.screenOf, m.sent, m.receipt, m.filter = "", "", nil, ""
+	m.screenOf, m.sent, m.receipt, m.filter, m.since, m.diff = "", "", nil, "", "", cursor{}
 	if m.at == inTeams {
 		m.at = inTeam
 	}
@@ -421,7 +425,7 @@ func (r *run) stopTeamsFollow() {
 func (r *run) goTo(p place) {
 	m := r.m
 	if m.at != p {
-		m.at, m.scroll, m.filter, m.sections = p, 0, "", nil
+		m.at, m.scroll, m.filter, m.sections, m.diff = p, 0, "", nil, cursor{}
 	}
 	m.over = overlay{}
 	if p != inTeams {

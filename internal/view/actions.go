@@ -20,7 +20,7 @@ type Action struct {
 	// Operation is the operation of tool/op that it calls; "" changes nothing in the team.
 	Operation string
 	// Command is the equivalent shell command, with the placeholders {member}, {task}, {approval},
-	// {message}, {merge} and {text}.
+	// {message}, {merge}, {file}, {place}, {comment} and {text}.
 	Command string
 	Asks    string // input that it asks for, "" for none
 	Long    bool   // the input may have several lines
@@ -42,10 +42,22 @@ const (
 	OnTask     Thing = "task"
 	OnMessage  Thing = "message"
 	OnMerge    Thing = "merge"
+	OnChange   Thing = "change" // a file that a member has changed, or lines of it
 )
 
-// Target is the target of an action. Those of Need, Member, Task, Message and Merge are set that
-// concern it.
+// Change is a place in what a member has changed.
+type Change struct {
+	Path  string
+	Lines string // "41", "40-44"; "" for the whole file
+	Old   bool   // those that the member has removed
+	// Comment is one that stands there; Drafts are those of the member that were not sent.
+	Comment  *Comment
+	Drafts   int
+	Reviewed bool
+}
+
+// Target is the target of an action. Those of Need, Member, Task, Message, Merge and Change are
+// set that concern it.
 type Target struct {
 	Thing   Thing
 	Need    *Need
@@ -53,11 +65,12 @@ type Target struct {
 	Task    *Task
 	Message *Message
 	Merge   *Merge
+	Change  *Change
 }
 
 // Actions returns all actions, in the order in which they are offered.
 func Actions() []Action {
-	approval, member, task := []Thing{OnApproval}, []Thing{OnMember}, []Thing{OnTask}
+	approval, member, task, change := []Thing{OnApproval}, []Thing{OnMember}, []Thing{OnTask}, []Thing{OnChange}
 	return []Action{
 		{ID: "approve", Title: "approve", Key: "a", On: approval, Operation: "ApprovalAnswer", Command: "teamctl approvals approve {approval}", Page: true, When: Target.answerable},
 		{ID: "reject", Title: "reject", Key: "x", On: approval, Operation: "ApprovalAnswer", Command: "teamctl approvals reject {approval} --feedback {text}",
@@ -67,13 +80,25 @@ func Actions() []Action {
 		{ID: "answer", Title: "answer", Key: "i", On: approval, Operation: "ApprovalAnswer", Command: "teamctl approvals approve {approval} --answer {text}",
 			Asks: "the answer, one line for each question", Long: true, Page: true, When: Target.question},
 
-		{ID: "message", Title: "message", Key: "m", On: []Thing{OnMember, OnApproval, OnTask}, Operation: "SendMessage", Command: "teamctl send {member} {text}",
+		{ID: "message", Title: "message", Key: "m", On: []Thing{OnMember, OnApproval, OnTask, OnChange}, Operation: "SendMessage", Command: "teamctl send {member} {text}",
 			Asks: "what to tell it", Long: true, Page: true, When: Target.hasMember},
 		{ID: "reply", Title: "reply", Key: "r", On: []Thing{OnMessage}, Operation: "SendMessage", Command: "teamctl send {member} {text} --parent {message}",
 			Asks: "the answer", Long: true, Page: true, When: Target.fromOther},
 		{ID: "broadcast", Title: "message to all", On: []Thing{OnTeam}, Operation: "SendMessage", Command: "teamctl broadcast {text}", Asks: "what to tell all members", Long: true, Page: true},
 
-		{ID: "attach", Title: "attach", On: []Thing{OnMember, OnApproval}, Command: "teamctl attach {member}", Terminal: true, When: Target.running},
+		{ID: "comment", Title: "comment", Key: "c", On: change, Operation: "ReviewAdd", Command: "teamctl review add {member} {place} {text}",
+			Asks: "what is to be done differently", Long: true, Page: true, When: Target.onLines},
+		{ID: "comment-file", Title: "comment on the file", Key: "C", On: change, Operation: "ReviewAdd", Command: "teamctl review add {member} {file} {text}",
+			Asks: "what is to be done differently", Long: true, Page: true},
+		{ID: "edit-comment", Title: "edit the comment", Key: "e", On: change, Operation: "ReviewAdd", Command: "teamctl review add {member} --comment {comment} {text}",
+			Asks: "the comment; without a text it is deleted", Long: true, Page: true, When: Target.onDraft},
+		{ID: "send-review", Title: "send the comments", Key: "S", On: change, Operation: "ReviewSend", Command: "teamctl review send {member}", Page: true, When: Target.hasDrafts},
+		{ID: "review-task", Title: "make the comments a task", Key: "t", On: change, Operation: "ReviewSend", Command: "teamctl review send {member} --task", Page: true, When: Target.hasDrafts},
+		{ID: "handled", Title: "comment is handled", On: change, Operation: "ReviewAnswer", Command: "teamctl review answer {comment} --handled --member {member}", Page: true, When: Target.onSent},
+		{ID: "reviewed", Title: "reviewed", Key: "space", On: change, Operation: "ReviewAdd", Command: "teamctl review add {member} {file} --reviewed", Page: true, When: func(t Target) bool { return t.Change != nil && !t.Change.Reviewed }},
+		{ID: "not-reviewed", Title: "not reviewed", Key: "space", On: change, Operation: "ReviewAdd", Command: "teamctl review add {member} {file} --not-reviewed", Page: true, When: func(t Target) bool { return t.Change != nil && t.Change.Reviewed }},
+
+		{ID: "attach", Title: "attach", On: []Thing{OnMember, OnApproval, OnChange}, Command: "teamctl attach {member}", Terminal: true, When: Target.running},
 		{ID: "restart", Title: "restart", Key: "r", On: member, Operation: "TeammateRestart", Command: "teamctl restart {member}", Page: true, When: Target.hasMember},
 		{ID: "start", Title: "start", On: member, Operation: "TeammateStart", Command: "teamctl start {member}", Page: true, When: Target.ended},
 		{ID: "pause", Title: "pause", On: member, Operation: "TeammatePause", Command: "teamctl pause {member}", Page: true, When: func(t Target) bool { return t.running() && !t.paused() }},
@@ -122,7 +147,7 @@ func (a Action) Line(d Deed) string {
 	for _, w := range strings.Fields(a.Command) {
 		for name, value := range map[string]string{
 			"{member}": d.Member, "{task}": d.Task, "{message}": d.Message, "{text}": d.Text,
-			"{approval}": number(d.Approval), "{merge}": number(d.Merge),
+			"{approval}": number(d.Approval), "{merge}": number(d.Merge), "{file}": d.Path, "{place}": d.Where(), "{comment}": d.Comment,
 		} {
 			if w == name && value != "" {
 				w = quoted(value)
@@ -132,6 +157,14 @@ func (a Action) Line(d Deed) string {
 		words = append(words, w)
 	}
 	return strings.Join(words, " ")
+}
+
+// Where is the place of a comment: "cart.go:41".
+func (d Deed) Where() string {
+	if d.Lines == "" {
+		return d.Path
+	}
+	return d.Path + ":" + d.Lines
 }
 
 func number(n int64) string {
@@ -165,6 +198,15 @@ func (t Target) Deed(a Action) Deed {
 	if t.Merge != nil {
 		d.Merge = t.Merge.ID
 	}
+	if c := t.Change; c != nil {
+		d.Path, d.Old = c.Path, c.Old
+		if a.ID != "comment-file" {
+			d.Lines = c.Lines
+		}
+		if c.Comment != nil && a.ID != "comment" && a.ID != "comment-file" {
+			d.Comment = c.Comment.Name
+		}
+	}
 	return d
 }
 
@@ -196,6 +238,18 @@ func (t Target) question() bool { return t.Need != nil && t.Need.Question }
 func (t Target) hasMember() bool { return cmp.Or(t.memberName(), team.LeadName) != team.LeadName }
 
 func (t Target) fromOther() bool { return t.Message != nil && t.Message.From != team.LeadName }
+
+func (t Target) onLines() bool { return t.Change != nil && t.Change.Lines != "" }
+
+func (t Target) onDraft() bool {
+	return t.Change != nil && t.Change.Comment != nil && t.Change.Comment.Draft()
+}
+
+func (t Target) onSent() bool {
+	return t.Change != nil && t.Change.Comment != nil && !t.Change.Comment.Draft() && t.Change.Comment.State != "handled"
+}
+
+func (t Target) hasDrafts() bool { return t.Change != nil && t.Change.Drafts > 0 }
 
 func (t Target) hasTask() bool { return t.Task != nil }
 

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/teamctl/teamctl/team"
@@ -144,6 +145,60 @@ type Changes struct {
 	// Also has other members that have changed a file.
 	Also map[string][]string `json:"also,omitempty"`
 	Why  string              `json:"why,omitempty"` // why nothing could be compared
+
+	Comments []Comment       `json:"comments,omitempty"`
+	Reviewed map[string]bool `json:"reviewed,omitempty"` // by path; a file that has changed since is not
+}
+
+// Comment is a remark on the changes of a member. Its lines are where they are now, or
+// where they were, if Changed.
+type Comment struct {
+	Name    string `json:"name"` // "3.2": the second of round 3
+	Author  string `json:"author"`
+	State   string `json:"state"` // draft, open, asked, handled
+	Path    string `json:"path"`
+	First   int    `json:"first,omitempty"` // from 1; 0 for the whole file
+	Last    int    `json:"last,omitempty"`
+	Old     bool   `json:"old,omitempty"` // lines that the member has removed
+	Changed bool   `json:"changed,omitempty"`
+	Text    string `json:"text"`
+	Answer  string `json:"answer,omitempty"`
+}
+
+// Draft reports a comment that was not sent.
+func (c Comment) Draft() bool { return c.State == "draft" }
+
+// Drafts is how many comments were not sent.
+func (c Changes) Drafts() (n int) {
+	for _, x := range c.Comments {
+		if x.Draft() {
+			n++
+		}
+	}
+	return n
+}
+
+// LastRound is the round of comments that was sent last, 0 for none, and how many of them
+// are open and handled. One that was asked back is open.
+func (c Changes) LastRound() (round, open, handled int) {
+	for _, x := range c.Comments {
+		var r, n int
+		if _, err := fmt.Sscanf(x.Name, "%d.%d", &r, &n); err != nil || x.Draft() {
+			continue
+		}
+		if r > round {
+			round, open, handled = r, 0, 0
+		}
+		if r < round {
+			continue
+		}
+		if x.State == "handled" {
+			handled++
+		} else {
+			open++
+		}
+	}
+	return round, open, handled
 }
 
 // Merge is a requested merge.

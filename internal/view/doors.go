@@ -41,10 +41,20 @@ type Source interface {
 	Mail(ctx context.Context) ([]Message, error)
 	// Usage returns the usage by member.
 	Usage(ctx context.Context) (Usage, error)
-	// Changes returns a member's changes against its base.
-	Changes(ctx context.Context, member string) (Changes, error)
+	// Changes returns what a member has changed, and what was said about it. since is one of
+	// Sinces.
+	Changes(ctx context.Context, member, since string) (Changes, error)
 	// Merges returns the merge lane, oldest first.
 	Merges(ctx context.Context) ([]Merge, error)
+}
+
+// Sinces are what the changes of a member can be compared with: where its branch began, its
+// last commit, the claim of its last task, the last comments that the person sent to it.
+func Sinces() []string { return []string{"", "commit", "task", "review"} }
+
+// SinceWords says what changes are compared with.
+func SinceWords(since string) string {
+	return map[string]string{"": "since its branch began", "commit": "not committed", "task": "since its last task", "review": "since your last review"}[since]
 }
 
 // Interest is the part of a team that is on a screen: the rest is not read.
@@ -63,6 +73,7 @@ type Hands interface {
 type Done struct {
 	Said    string `json:"said"`              // a sentence
 	Message string `json:"message,omitempty"` // id of the message that was posted
+	Comment string `json:"comment,omitempty"` // name of the draft that was written
 }
 
 // Deed is an action on a target, with the person's input.
@@ -76,6 +87,12 @@ type Deed struct {
 	// seen.
 	Approval int64
 	Seen     string
+	// A comment on the member's changes: the file, the lines as "41" or "40-44", whether they
+	// are those that it has removed, and the name of a comment that is there already.
+	Path    string
+	Lines   string
+	Old     bool
+	Comment string
 	// Text is the input of the action, see Action.Asks.
 	Text string
 }

@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/ledger"
@@ -260,8 +262,9 @@ func spent(m tool.MemberUsage) view.Spent {
 	return s
 }
 
-// Changes returns a member's changes.
-func Changes(ctx context.Context, t *tool.Team, member string) (view.Changes, error) {
+// Changes returns what a member has changed, since one of view.Sinces, and what was said
+// about it.
+func Changes(ctx context.Context, t *tool.Team, member, since string) (view.Changes, error) {
 	c := view.Changes{Member: member}
 	m, err := t.Member(ctx, member)
 	if err != nil {
@@ -271,12 +274,19 @@ func Changes(ctx context.Context, t *tool.Team, member string) (view.Changes, er
 		c.Why = m.Name + " has no worktree of its own"
 		return c, nil
 	}
-	diffs, err := t.WorktreeDiffs(ctx, []string{m.Name}, false)
+	diffs, err := t.WorktreeDiffsSince(ctx, tool.Person(), []string{m.Name}, false, tool.Since(since))
 	if err != nil {
 		return c, err
 	}
 	if len(diffs) == 1 {
-		c.Base, c.Patch, c.Untracked = diffs[0].Base, diffs[0].Diff, diffs[0].Untracked
+		c.Base, c.Patch = diffs[0].Base, diffs[0].Diff
+		for _, name := range diffs[0].Untracked {
+			if patch, ok := newFile(m.Worktree, name); ok {
+				c.Patch += patch
+			} else {
+				c.Untracked = append(c.Untracked, name)
+			}
+		}
 	}
 	w, err := t.Worktrees(ctx, tool.WorktreesIn{Members: []string{m.Name}})
 	if err == nil && len(w.Worktrees) == 1 {
@@ -285,10 +295,55 @@ func Changes(ctx context.Context, t *tool.Team, member string) (view.Changes, er
 			c.Also[f.Path] = append(c.Also[f.Path], f.Name)
 		}
 	}
+	reviews, err := t.ReviewShow(ctx, tool.Person(), m.Name)
+	if err != nil {
+		return c, err
+	}
+	for _, r := range reviews {
+		for _, x := range r.Comments {
+			y := view.Comment{Name: x.Name, Author: x.Author, State: string(x.State), Path: x.Path, First: x.First, Last: x.Last, Old: x.Old,
+				Changed: x.Changed, Text: x.Text, Answer: x.Answer}
+			if x.Line > 0 {
+				y.First, y.Last = x.Line, x.Line+x.Last-x.First
+			}
+			c.Comments = append(c.Comments, y)
+		}
+		c.Reviewed = map[string]bool{}
+		for _, path := range r.Reviewed {
+			c.Reviewed[path] = true
+		}
+	}
 	return c, nil
 }
 
-// Merges returns the merge lane, oldest first.
+// newFileMost is how large a file that git does not track may be to be shown as a diff.
+const newFileMost = 256 << 10
+
+// newFile is a text file that git does not track, as the patch that would add it.
+func newFile(dir, name string) (patch string, ok bool) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return "", false
+	}
+	defer func() { _ = root.Close() }() // read only
+	info, err := root.Lstat(name)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > newFileMost || info.Size() == 0 || strings.ContainsAny(name, "\n\r\t\"") {
+		return "", false
+	}
+	data, err := root.ReadFile(name)
+	if err != nil || !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 {
+		return "", false
+	}
+	lines := strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")
+	var b strings.Builder
+	fmt.Fprintf(&b, "diff --git a/%s b/%s\nnew file mode 100644\n--- /dev/null\n+++ b/%s\n@@ -0,0 +1,%d @@\n", name, name, name, len(lines))
+	for _, l := range lines {
+		b.WriteString("+" + l + "\n")
+	}
+	return b.String(), true
+}
+
+// Merges returns the merge lane, the oldest first.
 func Merges(ctx context.Context, t *tool.Team) ([]view.Merge, error) {
 	list, err := t.MergeQueue(ctx, true, mergesRead)
 	out := []view.Merge{}

@@ -1,0 +1,387 @@
+package tui
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/teamctl/teamctl/internal/plain"
+	"github.com/teamctl/teamctl/internal/view"
+)
+
+// cursor is a place in the changes of a file.
+type cursor struct {
+	in   bool // the keys move it, not the list of files
+	path string
+	at   int // line of the diff
+	mark int // the other end of the marked lines, from 1; 0: none are marked
+}
+
+// setChanges shows changes that were read. The cursor stays on its line.
+func (m *model) setChanges(c view.Changes, files []view.FileDiff) {
+	old, _ := m.file()
+	m.changes, m.files = c, files
+	f, ok := m.fileAt(m.diff.path)
+	if !ok {
+		m.diff = cursor{}
+		return
+	}
+	line := func(n int) int {
+		if n >= 0 && n < len(old.Lines) && old.Path == f.Path {
+			if i := slices.Index(f.Lines, old.Lines[n]); i >= 0 {
+				return i
+			}
+		}
+		return clamp(n, 0, max(0, len(f.Lines)-1))
+	}
+	m.diff.at = line(m.diff.at)
+	if m.diff.mark > 0 {
+		m.diff.mark = line(m.diff.mark-1) + 1
+	}
+}
+
+// file is the selected one.
+func (m *model) file() (view.FileDiff, bool) {
+	it, ok := m.row()
+	if !ok || it.file == 0 || it.file > len(m.files) {
+		return view.FileDiff{}, false
+	}
+	return m.files[it.file-1], true
+}
+
+func (m *model) fileAt(path string) (view.FileDiff, bool) {
+	i := slices.IndexFunc(m.files, func(f view.FileDiff) bool { return f.Path == path })
+	if i < 0 {
+		return view.FileDiff{}, false
+	}
+	return m.files[i], true
+}
+
+// enterDiff gives the keys to the diff of the selected file.
+func (m *model) enterDiff() {
+	f, ok := m.file()
+	if !ok || len(f.Lines) == 0 {
+		return
+	}
+	if m.diff.path != f.Path {
+		m.diff = cursor{path: f.Path, at: max(0, nextChange(f.Lines, -1, 1))}
+	}
+	m.diff.in = true
+}
+
+// nextChange is the first line of the next run of changed lines, -1 for none.
+func nextChange(lines []view.DiffLine, at, step int) int {
+	changed := func(i int) bool {
+		return i >= 0 && i < len(lines) && (lines[i].Kind == view.Added || lines[i].Kind == view.Removed)
+	}
+	for i := at + step; i >= 0 && i < len(lines); i += step {
+		if changed(i) && !changed(i-1) && i != at {
+			return i
+		}
+	}
+	return -1
+}
+
+// inChanges is a command among the changes of a member; false where it is the same as
+// elsewhere.
+func (r *run) inChanges(id string, page int) bool {
+	m := r.m
+	f, ok := m.file()
+	move := func(to int) { m.diff.at = clamp(to, 0, max(0, len(f.Lines)-1)) }
+	switch id {
+	case "base":
+		all := view.Sinces()
+		m.since = all[(slices.Index(all, m.since)+1)%len(all)]
+		m.diff = cursor{}
+		r.readPlace()
+		m.say("changes "+view.SinceWords(m.since), false)
+	case "next-file", "previous-file":
+		in := m.diff.in
+		step := map[string]int{"next-file": 1, "previous-file": -1}[id]
+		m.move(step)
+		if _, ok := m.file(); !ok {
+			m.move(-step)
+		}
+		m.diff.in = false
+		if in {
+			m.enterDiff()
+		}
+	case "next-change", "previous-change":
+		if !ok {
+			return true
+		}
+		m.enterDiff()
+		step := map[string]int{"next-change": 1, "previous-change": -1}[id]
+		if to := nextChange(f.Lines, m.diff.at, step); to >= 0 {
+			move(to)
+		}
+	case "turn":
+		switch {
+		case !ok:
+		case m.diff.mark > 0:
+			m.diff.mark = 0
+		default:
+			m.enterDiff()
+			m.diff.mark = m.diff.at + 1
+		}
+	default:
+		if !m.diff.in || !ok {
+			return false
+		}
+		switch id {
+		case "down":
+			move(m.diff.at + 1)
+		case "up":
+			move(m.diff.at - 1)
+		case "top":
+			move(0)
+		case "bottom":
+			move(len(f.Lines))
+		case "scroll-down":
+			move(m.diff.at + page)
+		case "scroll-up":
+			move(m.diff.at - page)
+		case "back":
+			if m.diff.mark > 0 {
+				m.diff.mark = 0
+			} else {
+				m.diff.in = false
+			}
+		case "next-list", "previous-list":
+			m.diff.in, m.diff.mark = false, 0
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// changeTarget is what an action on changes is about: the marked lines, the line of the
+// cursor or, where the keys move the list, the file.
+func (m *model) changeTarget(it item) view.Target {
+	t := it.on
+	c := *t.Change
+	c.Drafts, c.Reviewed = m.changes.Drafts(), m.changes.Reviewed[c.Path]
+	t.Change = &c
+	f, ok := m.file()
+	if !m.diff.in || !ok || m.diff.path != f.Path || m.diff.at >= len(f.Lines) {
+		return t
+	}
+	from, to := m.diff.at, m.diff.at
+	if m.diff.mark > 0 {
+		from, to = min(from, m.diff.mark-1), max(to, m.diff.mark-1)
+	}
+	first, last := 0, 0
+	c.Old = !slices.ContainsFunc(f.Lines[from:to+1], func(l view.DiffLine) bool { return l.Kind == view.Added || l.Kind == view.Context })
+	number := func(l view.DiffLine) int {
+		switch {
+		case l.Kind == view.Removed && c.Old:
+			return l.Old
+		case l.Kind == view.Added, l.Kind == view.Context:
+			return l.New
+		}
+		return 0
+	}
+	for _, l := range f.Lines[from : to+1] {
+		if n := number(l); n > 0 {
+			if first == 0 {
+				first = n
+			}
+			last = n
+		}
+	}
+	switch {
+	case first == 0:
+		c.Old = false
+	case first == last:
+		c.Lines = fmt.Sprint(first)
+	default:
+		c.Lines = fmt.Sprintf("%d-%d", first, last)
+	}
+	for _, x := range m.changes.Comments {
+		if x.Path == f.Path && commentLine(f, x) == m.diff.at {
+			c.Comment = &x // the newest
+		}
+	}
+	return t
+}
+
+// commentLine is the line of a diff below which a comment stands, -1 for above all lines.
+func commentLine(f view.FileDiff, c view.Comment) int {
+	if c.First == 0 || c.Changed {
+		return -1
+	}
+	return slices.IndexFunc(f.Lines, func(l view.DiffLine) bool {
+		if c.Old {
+			return l.Old == c.Last && l.Kind == view.Removed
+		}
+		return l.New == c.Last && (l.Kind == view.Added || l.Kind == view.Context)
+	})
+}
+
+// changeKeys are the keys of the changes that are commands of the screen.
+func (m *model) changeKeys() []string {
+	if m.changes.Member == "" {
+		return nil
+	}
+	if m.diff.in {
+		return []string{"n next change", "v mark", "J next file", "b compare", "esc files"}
+	}
+	return []string{"enter read", "b compare"}
+}
+
+func (m *model) fileRows() group {
+	added, removed := 0, 0
+	s := group{id: "files"}
+	comments := map[string]int{}
+	for _, c := range m.changes.Comments {
+		if c.State != "handled" {
+			comments[c.Path]++
+		}
+	}
+	for i, f := range m.files {
+		added, removed = added+f.Added, removed+f.Removed
+		also := m.changes.Also[f.Path]
+		s.items = append(s.items, item{
+			id: "file:" + f.Path, file: i + 1, text: f.Path + " " + f.State,
+			on: view.Target{Thing: view.OnChange, Member: m.memberOf(m.changes.Member), Change: &view.Change{Path: f.Path}},
+			line: func(w int) string {
+				counts := m.style.Green(fmt.Sprintf("+%d", f.Added)) + " " + m.style.Red(fmt.Sprintf("-%d", f.Removed))
+				if f.Added+f.Removed == 0 {
+					counts = f.State
+				}
+				sign, path := " ", plain.Visible(f.Path)
+				if f.From != "" {
+					path = plain.Visible(f.From) + " -> " + path
+				}
+				if m.changes.Reviewed[f.Path] {
+					sign = m.style.Green("✓")
+				}
+				if len(also) > 0 {
+					sign, path = m.style.Yellow("!"), path+"  also "+view.Clean(strings.Join(also, " "))
+				}
+				if n := comments[f.Path]; n > 0 {
+					path += m.style.Cyan(fmt.Sprintf("  %d open", n))
+				}
+				return columns(w, " ", []string{sign, path, counts}, []int{1, 0, clamp(view.Width(counts), 9, max(9, w/3))})
+			},
+		})
+	}
+	s.title = "CHANGES"
+	if m.changes.Member != "" { // the most important first: it may be cut
+		s.title += " of " + view.Clean(m.changes.Member)
+		if m.since != "" {
+			s.title += ", " + view.SinceWords(m.since)
+		}
+		if n := m.changes.Drafts(); n > 0 {
+			s.title += fmt.Sprintf("  S send %d", n)
+		}
+		if round, open, handled := m.changes.LastRound(); round > 0 {
+			s.title += fmt.Sprintf("  round %d: %d open, %d handled", round, open, handled)
+		}
+		s.title += fmt.Sprintf("  %d files  +%d -%d", len(m.files), added, removed)
+	}
+	for _, f := range m.changes.Untracked {
+		s.items = append(s.items, item{id: "file:" + f, text: f + " untracked",
+			on: view.Target{Thing: view.OnChange, Member: m.memberOf(m.changes.Member), Change: &view.Change{Path: f}}, line: func(w int) string {
+				return columns(w, " ", []string{" ", plain.Visible(f), "not in git"}, []int{1, 0, 10})
+			}})
+	}
+	return s
+}
+
+// diffLines are the changes of the selected file, with what was said about them.
+func (m *model) diffLines(it item, width, height int) []string {
+	switch {
+	case it.on.Merge != nil:
+		return m.mergeLines(*it.on.Merge, width, height)
+	case it.file == 0 || it.file > len(m.files):
+		if m.changes.Why != "" {
+			return wrapped(view.Clean(m.changes.Why), width)
+		}
+		return nil
+	}
+	file := m.files[it.file-1]
+	lines := []string{m.style.Bold(view.Cut(plain.Visible(file.Path), width))}
+	if file.State != "changed" {
+		lines = append(lines, file.State)
+	}
+	below := map[int][]view.Comment{}
+	for _, c := range m.changes.Comments {
+		if c.Path == file.Path {
+			at := commentLine(file, c)
+			below[at] = append(below[at], c)
+		}
+	}
+	put := func(at int) {
+		for _, c := range below[at] {
+			lines = append(lines, m.commentLines(c, width)...)
+		}
+	}
+	put(-1)
+	number := 1
+	for _, l := range file.Lines {
+		number = max(number, len(fmt.Sprint(max(l.Old, l.New))))
+	}
+	cursor, end := -1, 0 // lines of the screen: that of the cursor, and the last of what stands below it
+	in := m.diff.in && m.diff.path == file.Path
+	for i, l := range file.Lines {
+		text := plain.Visible(strings.ReplaceAll(l.Text, "\t", "    "))
+		gutter := fmt.Sprintf("%*d ", number, max(l.Old, l.New))
+		if in && (i == m.diff.at || m.diff.mark > 0 && i >= min(m.diff.at, m.diff.mark-1) && i <= max(m.diff.at, m.diff.mark-1)) {
+			gutter = m.style.Bold("›") + gutter
+		} else if in {
+			gutter = " " + gutter
+		}
+		if in && i == m.diff.at {
+			cursor = len(lines)
+		}
+		switch l.Kind {
+		case view.Added:
+			lines = append(lines, view.Cut(m.style.Dim(gutter)+m.style.Green("+ "+text), width))
+		case view.Removed:
+			lines = append(lines, view.Cut(m.style.Dim(gutter)+m.style.Red("- "+text), width))
+		case view.Hunk:
+			if in && i == m.diff.at {
+				text = "›" + text
+			}
+			lines = append(lines, m.style.Cyan(view.Cut(text, width)))
+		case view.NoEnd:
+			lines = append(lines, m.style.Dim(view.Cut(strings.Repeat(" ", number+1)+text, width)))
+		case view.Context:
+			lines = append(lines, view.Cut(m.style.Dim(gutter)+"  "+text, width))
+		}
+		put(i)
+		if i == m.diff.at {
+			end = len(lines) - 1
+		}
+	}
+	if cursor >= 0 {
+		m.scroll = clamp(m.scroll, min(end, cursor+height-2)-height+2, cursor)
+	}
+	return m.scrolled(lines, height)
+}
+
+// commentLines are a comment beside the lines that it is about.
+func (m *model) commentLines(c view.Comment, width int) (out []string) {
+	head := c.State + " " + c.Name
+	switch {
+	case c.Changed:
+		head += fmt.Sprintf(", changed since, was line %d", c.First)
+	case c.Last > c.First:
+		head += fmt.Sprintf(", lines %d to %d", c.First, c.Last)
+	}
+	bar := "    " + m.style.Yellow("▏") + " "
+	if c.State == "handled" {
+		bar = "    " + m.style.Green("▏") + " "
+	}
+	for _, l := range wrapped(m.style.Bold(head+":")+" "+safe(c.Text), max(1, width-6)) {
+		out = append(out, view.Cut(bar+l, width))
+	}
+	if c.Answer != "" {
+		for _, l := range wrapped("answer: "+safe(c.Answer), max(1, width-6)) {
+			out = append(out, view.Cut(bar+l, width))
+		}
+	}
+	return out
+}

@@ -1,0 +1,175 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/teamctl/teamctl/internal/tui/term"
+	"github.com/teamctl/teamctl/internal/view"
+)
+
+const cartPatch = `diff --git a/cart.go b/cart.go
+--- a/cart.go
++++ b/cart.go
+@@ -39,4 +39,5 @@ type Cart struct
+ // Total is what it costs.
+ func (c *Cart) Total() Money {
+-	return c.sum
++	sum := c.sum
++	return sum.Round(2)
+ }
+diff --git a/price.go b/price.go
+--- a/price.go
++++ b/price.go
+@@ -7,1 +7,1 @@
+-a
++b
+`
+
+// reviewed is a model that shows changes.
+func reviewed(comments ...view.Comment) *model {
+	m := shownOf(crowd(8), 120, 24)
+	m.at = inChanges
+	m.setChanges(view.Changes{Member: "worker-1", Comments: comments, Reviewed: map[string]bool{"price.go": true}}, view.ParseDiff(cartPatch))
+	m.refresh()
+	m.choose("file:cart.go")
+	return m
+}
+
+// TestChangesFrame: comments stand beside their lines, and those that are lost above them.
+func TestChangesFrame(t *testing.T) {
+	t.Parallel()
+	m := reviewed(
+		view.Comment{Name: "2.1", State: "handled", Path: "cart.go", First: 42, Last: 42, Text: "why two?", Answer: "by the currency now"},
+		view.Comment{Name: "3.1", State: "draft", Path: "cart.go", First: 41, Last: 41, Old: true, Text: "keep it"},
+		view.Comment{Name: "2.2", State: "open", Path: "cart.go", First: 12, Last: 12, Changed: true, Text: "a lost one"},
+	)
+	m.enterDiff()
+	golden(t, "changes.txt", text(m.draw()))
+}
+
+// TestCommentTarget: a comment is about the line of the cursor, the marked lines or the file,
+// and about removed lines where there are no others.
+func TestCommentTarget(t *testing.T) {
+	t.Parallel()
+	m := reviewed(view.Comment{Name: "1.1", State: "draft", Path: "cart.go", First: 41, Last: 41, Text: "x"})
+	for _, c := range []struct {
+		in       bool
+		at, mark int
+		want     string
+		old      bool
+		comment  string
+	}{
+		{false, 0, 0, "", false, ""},
+		{true, 1, 0, "39", false, ""},
+		{true, 3, 0, "41", true, ""},
+		{true, 4, 0, "41", false, "1.1"},
+		{true, 5, 3, "40-42", false, ""},
+		{true, 2, 6, "40-42", false, ""},
+		{true, 0, 0, "", false, ""}, // the heading of a hunk
+	} {
+		m.diff = cursor{in: c.in, path: "cart.go", at: c.at, mark: c.mark}
+		got := m.target().Change
+		name := ""
+		if got.Comment != nil {
+			name = got.Comment.Name
+		}
+		if got.Path != "cart.go" || got.Lines != c.want || got.Old != c.old || name != c.comment {
+			t.Errorf("at %+v: %+v, comment %q", c, got, name)
+		}
+	}
+	m.diff = cursor{in: true, path: "cart.go", at: 5}
+	m.setChanges(m.changes, view.ParseDiff(strings.Replace(cartPatch, "@@ -39,4 +39,5 @@ type Cart struct\n", "@@ -1,1 +1,1 @@\n-x\n+y\n@@ -39,4 +39,5 @@ type Cart struct\n", 1)))
+	if m.diff.at != 8 {
+		t.Errorf("the cursor is at line %d after others came before it", m.diff.at)
+	}
+}
+
+// desk is a team that keeps drafts.
+type desk struct {
+	view.Team
+	done  chan view.Deed
+	fails error
+}
+
+func (d *desk) Do(_ context.Context, x view.Deed) (view.Done, error) {
+	d.done <- x
+	if d.fails != nil {
+		return view.Done{}, d.fails
+	}
+	return view.Done{Comment: "1.1"}, nil
+}
+
+func (d *desk) Merges(context.Context) ([]view.Merge, error) { return nil, nil }
+
+func (d *desk) Changes(_ context.Context, member, _ string) (view.Changes, error) {
+	return view.Changes{Member: member, Patch: cartPatch}, nil
+}
+
+// TestCommentIsKept: what is typed is written down at the first pause, as one draft that
+// changes, and once more when the screen ends.
+func TestCommentIsKept(t *testing.T) {
+	t.Parallel()
+	d := &desk{done: make(chan view.Deed, 8)}
+	m := reviewed()
+	m.enterDiff()
+	ctx, cancel := context.WithCancel(t.Context())
+	r := &run{ui: &UI{}, m: m, ctx: ctx, teamCtx: ctx, team: d, changes: make(chan func(*model), 16), running: map[string]bool{}, again: map[string]doing{}}
+	defer func() {
+		cancel()
+		r.all.Wait()
+	}()
+	at := epoch
+	types := func(text string) {
+		for _, c := range text {
+			at = at.Add(100 * time.Millisecond)
+			m.now = at
+			r.event(term.Event{Kind: term.Key, Key: string(c), At: at})
+			r.rested(at)
+		}
+	}
+	applied := func() {
+		for w := r.writing; w.busy; {
+			change := <-r.changes
+			change(m)
+		}
+	}
+	types("cwhy")
+	if r.unwritten() == 0 || len(d.done) != 0 {
+		t.Fatalf("written without a pause: %d", len(d.done))
+	}
+	at = at.Add(pauseInTyping)
+	r.rested(at)
+	got := <-d.done
+	if got.Action != "comment" || got.Text != "why" || got.Path != "cart.go" || got.Lines != "41" || !got.Old || got.Comment != "" {
+		t.Errorf("%+v", got)
+	}
+	applied()
+	types("?")
+	r.event(term.Event{Kind: term.Key, Key: "esc", At: at})
+	if got = <-d.done; got.Text != "why?" || got.Comment != "1.1" {
+		t.Errorf("%+v", got)
+	}
+	applied()
+	if m.over.kind != noOverlay || len(m.drafts) != 0 {
+		t.Errorf("over %d, drafts %v", m.over.kind, m.drafts)
+	}
+	types("Cx")
+	r.finishWriting()
+	if got = <-d.done; got.Text != "x" || got.Lines != "" || got.Comment != "" {
+		t.Errorf("at the end: %+v", got)
+	}
+
+	d.fails = errors.New("disk full")
+	types("y")
+	r.flush()
+	<-d.done
+	applied()
+	if fmt.Sprint(m.drafts) != "map[cart.go:xy]" || !strings.Contains(m.toast, "disk full") {
+		t.Errorf("what could not be kept: %v, %q", m.drafts, m.toast)
+	}
+}
