@@ -21,6 +21,8 @@ import (
 type screenFlags struct {
 	view, selected  string
 	readOnly, ascii bool
+	plain           bool
+	plainSaid       bool // --plain was given
 	pane            bool // in the team's own tmux session
 }
 
@@ -34,6 +36,9 @@ the tasks, mail, changes and cost, and the actions on them. The last line shows 
 keys, ? lists them and : lists all actions. Without a team, or with several, it begins
 with the list of teams. teamctl alone, in a terminal, opens it too.
 
+--plain, or TEAMCTL_PLAIN=1, is for screen readers, braille displays and slow lines:
+labelled lines that are written once, and the same actions by words; help lists them.
+
 It works like the other commands and runs nothing itself: q leaves it and the team
 keeps running.`,
 		Example: `  teamctl ui
@@ -44,6 +49,10 @@ keeps running.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.view != "" && !slices.Contains(tui.Views(), f.view) {
 				return usage(cmd, "--view is %s, not %q", strings.Join(tui.Views(), ", "), f.view)
+			}
+			f.plainSaid = cmd.Flags().Changed("plain")
+			if f.plain && (f.view != "" || f.selected != "") {
+				return usage(cmd, "--view and --select are of the full screen: --plain has the words show and menu")
 			}
 			if !a.atTerminal() {
 				return team.Errorf(team.CodeInvalid, "the full screen needs a terminal").WithReason(team.ReasonNoTerminal).
@@ -56,6 +65,7 @@ keeps running.`,
 	flags.StringVar(&f.view, "view", "", "what it shows first: "+strings.Join(tui.Views(), ", "))
 	flags.StringVar(&f.selected, "select", "", "what is selected first: builder, task:5, approval:3")
 	flags.BoolVar(&f.readOnly, "read-only", false, "show only: nothing can be changed from it")
+	flags.BoolVar(&f.plain, "plain", false, "labelled lines and words, for screen readers and slow lines (default: TEAMCTL_PLAIN)")
 	flags.BoolVar(&f.ascii, "ascii", false, "draw with ASCII only (default where the locale is not UTF-8)")
 	a.complete(cmd, "view", words(tui.Views()...))
 	return cmd
@@ -85,6 +95,10 @@ func (a *app) screen(ctx context.Context, f screenFlags) error {
 			return err
 		}
 	}
+	if why := f.plainBy(); why != "" && !f.pane {
+		p := &tui.Plain{Home: h, Team: name, Why: why, ReadOnly: f.readOnly, In: a.stdin, Out: a.out.screen}
+		return p.Run(ctx)
+	}
 	u := &tui.UI{
 		Home: h, Team: name, View: f.view, Select: f.selected, ReadOnly: f.readOnly, Color: a.out.style.On, ASCII: f.ascii || !unicodeLocale(), Mouse: true,
 		Terminal: "/dev/tty", Report: filepath.Join(env.Home.Dir, "screen-panic.txt"),
@@ -97,6 +111,20 @@ func (a *app) screen(ctx context.Context, f screenFlags) error {
 		return nil
 	}
 	return err
+}
+
+// envPlain asks for the plain screen.
+const envPlain = "TEAMCTL_PLAIN"
+
+// plainBy is what asks for the plain screen, "" for nothing: the flag before the variable.
+func (f screenFlags) plainBy() string {
+	switch v := os.Getenv(envPlain); {
+	case f.plainSaid && f.plain:
+		return "--plain"
+	case f.plainSaid, v == "", v == "0":
+		return ""
+	}
+	return envPlain
 }
 
 // unicodeLocale reports whether the terminal is said to show UTF-8. Where nothing is said
@@ -175,7 +203,8 @@ func (h *screenHome) close() {
 // opensScreen reports whether teamctl alone opens the full screen: to a person at a
 // terminal that can show it. An agent that types it gets the help.
 func (a *app) opensScreen() bool {
-	return a.atTerminal() && os.Getenv("TERM") != "dumb" && os.Getenv("TERM") != "" && os.Getenv(team.EnvAgentID) == ""
+	drawn := os.Getenv("TERM") != "dumb" && os.Getenv("TERM") != "" || screenFlags{}.plainBy() != ""
+	return a.atTerminal() && drawn && os.Getenv(team.EnvAgentID) == ""
 }
 
 var _ view.Home = (*screenHome)(nil)

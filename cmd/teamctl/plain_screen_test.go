@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"os/exec"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/teamctl/teamctl/ledger"
+)
+
+// TestPlainScreen: by words in labelled lines a person sees what is needed, answers it, writes,
+// retries from a numbered list and leaves; what changes is told once; and nothing but text is
+// written.
+func TestPlainScreen(t *testing.T) {
+	r := newFaultRig(t)
+	r.asks("ann", `permission Bash --input '{"command":"npm publish --tag next"}'`)
+	r.teamctl("task", "add", "integration")
+	r.teamctl("task", "claim", "1")
+	r.teamctl("task", "fail", "1", "--error", "2 of 40 failed")
+
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	c := exec.CommandContext(ctx, r.exe)
+	c.Dir, c.Env = r.dir, append(r.env, "TERM=xterm-256color", "TEAMCTL_PLAIN=1")
+	tty := startOnTerminal(t, c, 80, 24)
+	var mu sync.Mutex
+	var written []byte
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		buf := make([]byte, 4096)
+		for {
+			n, err := tty.Read(buf)
+			mu.Lock()
+			written = append(written, buf[:n]...)
+			mu.Unlock()
+			if err != nil {
+				return
+			}
+		}
+	}()
+	said := func() string {
+		mu.Lock()
+		defer mu.Unlock()
+		return strings.ReplaceAll(string(written), "\r\n", "\n")
+	}
+	shows := func(pattern string) []string {
+		t.Helper()
+		re := regexp.MustCompile("(?m)^" + pattern)
+		r.until(pattern+" in the lines", func() bool { return re.MatchString(said()) || ctx.Err() != nil })
+		if m := re.FindStringSubmatch(said()); m != nil {
+			return m
+		}
+		t.Fatalf("no %q in\n%s", pattern, said())
+		return nil
+	}
+	types := func(line string) {
+		t.Helper()
+		hand := time.NewTimer(600 * time.Millisecond)
+		<-hand.C
+		if _, err := tty.WriteString(line + "\n"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	shows(`teamctl, plain screen: on by TEAMCTL_PLAIN\. Team f\. 2 need you, 0 of 1 tasks done\. help lists the words\.$`)
+	shows(`needs you 1 of 2: permission 1, ann, Bash, "npm publish --tag next", waits \d+ (second|minute)`)
+	shows(`needs you 2 of 2: task 1, `)
+	types("approve 1")
+	shows(`request 1 of ann is approved\.$`)
+	if x := r.approval(1); x.State != ledger.ApprovalApproved {
+		t.Errorf("permission 1 is %s", x.State)
+	}
+	types("approve 1")
+	shows(`nothing was answered: permission 1 of ann is already approved by team-lead\.$`)
+	types("frobnicate")
+	shows(`there is no word "frobnicate": help lists them\.$`)
+	types("say ann look at task 1")
+	shows(`message to ann: mailed `)
+	types("show task 1")
+	shows(`task 1  integration$`)
+	types("menu task 1")
+	number := shows(`(\d+): retry$`)[1]
+	types(number)
+	r.until("the retry", func() bool { return strings.Contains(r.teamctl("task", "show", "1", "--json"), `"status": "pending"`) })
+	r.teamctl("task", "add", "from elsewhere")
+	shows(`changed \d\d:\d\d: team-lead added 2 from elsewhere\.$`)
+	types("delete 2")
+	shows(`delete 2: this cannot be taken back\. Type 2 to do it\.$`)
+	types("3")
+	shows(`nothing was done: that is not its name\.$`)
+	types("quit")
+	if err := c.Wait(); err != nil {
+		t.Errorf("teamctl: %v\n%s", err, said())
+	}
+	_ = tty.Close()
+	<-done
+	if n := strings.Count(said(), "added 2 from elsewhere"); n != 1 {
+		t.Errorf("a change was told %d times", n)
+	}
+	if strings.ContainsAny(said(), "\x1b\a\b") {
+		t.Errorf("more than text was written: %q", said())
+	}
+}

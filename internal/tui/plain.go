@@ -1,0 +1,342 @@
+package tui
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/teamctl/teamctl/internal/plain"
+	"github.com/teamctl/teamctl/internal/view"
+	"github.com/teamctl/teamctl/team"
+)
+
+// Plain is the screen for screen readers, braille and slow lines: labelled lines that are
+// written once and stay, and words that are typed. It shows and does what UI does, by the
+// same interfaces.
+type Plain struct {
+	Home     view.Home
+	Team     string // that it opens with, "" for the list of teams
+	Why      string // what has chosen it, in words
+	ReadOnly bool
+	In       io.Reader
+	Out      io.Writer
+}
+
+// talk is a plain screen that is shown. One goroutine owns it; what is read and done beside
+// it comes back as changes.
+type talk struct {
+	p       *Plain
+	ctx     context.Context
+	all     sync.WaitGroup
+	changes chan func()
+
+	name string
+	team view.Team
+	snap view.Snapshot
+	have bool
+	stop context.CancelFunc
+
+	told    map[string]bool   // needs that were announced
+	events  map[string]bool   // events that were
+	newest  time.Time         // of the events that were announced
+	seen    map[int64]string  // requests that stand on the screen as a whole, by their hash
+	shown   time.Time         // when the last of them was written
+	last    time.Time         // of the last line that was typed
+	menu    []view.Deed       // the numbered list that was written last
+	asks    func(text string) // takes the next line
+	sent    string            // message whose receipt is told
+	sentTo  string
+	receipt string
+}
+
+// Run shows the screen until the person leaves it, the input ends or ctx does.
+func (p *Plain) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	t := &talk{p: p, ctx: ctx, changes: make(chan func(), 16)}
+	defer t.all.Wait()
+	defer cancel()
+	next, lines := make(chan struct{}), make(chan string)
+	go func() { // it may wait for a line for ever: the process ends with it
+		defer close(lines)
+		in := bufio.NewScanner(p.In)
+		in.Buffer(nil, team.MaxMessageBytes)
+		for in.Scan() {
+			select {
+			case lines <- in.Text():
+			case <-ctx.Done():
+				return
+			}
+			select {
+			case <-next: // what runs meanwhile may need the terminal
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	t.begin()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case change := <-t.changes:
+			change()
+		case line, ok := <-lines:
+			if !ok || t.line(strings.TrimSpace(line), time.Now()) {
+				return nil
+			}
+			select {
+			case next <- struct{}{}:
+			case <-ctx.Done():
+			}
+		}
+	}
+}
+
+// say writes one line. Whatever is in it cannot write another one.
+func (t *talk) say(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	for line := range strings.SplitSeq(text, "\n") {
+		_, _ = fmt.Fprintln(t.p.Out, plain.Visible(strings.ReplaceAll(line, "\t", "    "))) // a terminal that has gone ends the input
+	}
+}
+
+func (t *talk) begin() {
+	t.told, t.events, t.seen = map[string]bool{}, map[string]bool{}, map[int64]string{}
+	if t.p.Team != "" {
+		t.open(t.p.Team)
+		return
+	}
+	t.say("teamctl, plain screen: on by %s. help lists the words.", t.p.Why)
+	t.teams()
+}
+
+// teams lists the teams of the machine, once.
+func (t *talk) teams() {
+	ctx, cancel := context.WithCancel(t.ctx)
+	t.all.Go(func() {
+		defer cancel()
+		err := t.p.Home.Teams(ctx, func(list []view.Glance) {
+			cancel()
+			t.later(func() {
+				for i, g := range list {
+					what := strings.TrimSpace(strings.TrimPrefix(g.String(), view.Clean(g.Team)))
+					if g.Unread != "" {
+						what = "cannot be read: " + view.Clean(g.Unread)
+					}
+					t.say("team %d of %d: %s, %d need you, %s", i+1, len(list), view.Clean(g.Team), g.Needs, what)
+				}
+				t.say("team NAME opens one.")
+			})
+		})
+		if err != nil && t.ctx.Err() == nil && !errors.Is(err, context.Canceled) {
+			t.later(func() { t.fail(err) })
+		}
+	})
+}
+
+// later has a change made by the goroutine that owns the screen.
+func (t *talk) later(change func()) {
+	select {
+	case t.changes <- change:
+	case <-t.ctx.Done():
+	}
+}
+
+func (t *talk) fail(err error) {
+	t.say("error: %s", err)
+	if hint := team.HintOf(err); hint != "" {
+		t.say("hint: %s", hint)
+	}
+}
+
+// open leaves the team that is shown and opens another.
+func (t *talk) open(name string) {
+	if t.stop != nil {
+		t.stop()
+	}
+	first := t.name == ""
+	t.name, t.team, t.have, t.snap, t.sent = name, nil, false, view.Snapshot{}, ""
+	t.told, t.events, t.seen, t.newest = map[string]bool{}, map[string]bool{}, map[int64]string{}, time.Time{}
+	ctx, cancel := context.WithCancel(t.ctx)
+	t.stop = cancel
+	t.all.Go(func() {
+		pause, lost := time.Second, ""
+		for ctx.Err() == nil {
+			x, err := t.p.Home.Open(ctx, name)
+			if err == nil {
+				err = x.Follow(ctx, func() view.Interest { return view.Interest{Tasks: tasksShown} }, func(s view.Snapshot) {
+					pause, lost = time.Second, ""
+					asked := requestsOf(ctx, x, s)
+					t.later(func() {
+						if ctx.Err() == nil {
+							t.team = x
+							t.snapshot(s, asked, first)
+							first = false
+						}
+					})
+				})
+			}
+			if ctx.Err() != nil {
+				return
+			}
+			if err == nil {
+				err = errors.New("it is no longer followed")
+			}
+			if err.Error() != lost {
+				lost = err.Error()
+				t.later(func() { t.say("changed %s: the team cannot be read: %s. It is tried again.", clock(time.Now()), err) })
+			}
+			again := time.NewTimer(pause)
+			select {
+			case <-again.C:
+			case <-ctx.Done():
+			}
+			again.Stop()
+			pause = min(2*pause, time.Minute)
+		}
+	})
+}
+
+// requestsOf are the requests that wait, in full.
+func requestsOf(ctx context.Context, x view.Team, s view.Snapshot) map[int64]view.Request {
+	out := map[int64]view.Request{}
+	for _, n := range s.Needs {
+		if n.Approval != 0 {
+			if r, err := x.Request(ctx, n.Approval); err == nil {
+				out[n.Approval] = r
+			}
+		}
+	}
+	return out
+}
+
+func clock(t time.Time) string { return t.Local().Format("15:04") }
+
+// snapshot tells what has changed since the one before, once.
+func (t *talk) snapshot(s view.Snapshot, asked map[int64]view.Request, first bool) {
+	before, had := t.snap, t.have
+	t.snap, t.have = s, true
+	if !had {
+		c := s.Count()
+		head := ""
+		if first {
+			head = "teamctl, plain screen: on by " + t.p.Why + ". "
+		}
+		t.say("%sTeam %s. %s, %d of %d tasks done. help lists the words.", head, view.Clean(t.name), needsWords(len(s.Needs)), c.Done, c.Total)
+	}
+	if !s.Down.IsZero() && (!had || before.Down.IsZero()) {
+		t.say("supervisor down since %s, facts are of then.", s.Down.Local().Format("15:04:05"))
+	}
+	if had && s.Down.IsZero() && !before.Down.IsZero() {
+		t.say("changed %s: a supervisor is up again.", clock(time.Now()))
+	}
+	present := map[string]bool{}
+	for i, n := range s.Needs {
+		id := needID(n)
+		present[id] = true
+		if !t.told[id] {
+			t.told[id] = true
+			t.need(i, n, asked[n.Approval])
+		}
+	}
+	for id := range t.told {
+		if !present[id] {
+			delete(t.told, id)
+		}
+	}
+	for _, e := range s.Events {
+		key := fmt.Sprint(e.At.UnixMilli(), e.What, e.ID, e.Text)
+		if t.events[key] {
+			continue
+		}
+		t.events[key] = true
+		if had && !e.At.Before(t.newest) && e.Text != "" {
+			t.say("changed %s: %s.", clock(e.At), view.Clean(e.Text))
+		}
+		if e.At.After(t.newest) {
+			t.newest = e.At
+		}
+	}
+	if t.sent != "" {
+		t.tellReceipt()
+	}
+}
+
+func needsWords(n int) string {
+	switch n {
+	case 0:
+		return "Nothing needs you"
+	case 1:
+		return "1 needs you"
+	}
+	return fmt.Sprintf("%d need you", n)
+}
+
+// need writes a need in one line. A request that is all in the line was seen.
+func (t *talk) need(i int, n view.Need, r view.Request) {
+	what := []string{n.Name()}
+	if n.Member != "" {
+		what = append(what, n.Member)
+	}
+	whole := false
+	switch {
+	case r.Command != "" && r.Plan == "" && len(r.Fields) == 0 && len(r.Questions) == 0:
+		what = append(what, r.Tool, strconv.Quote(r.Command))
+		if r.Description != "" {
+			what = append(what, "described as "+strconv.Quote(r.Description))
+		}
+		whole = r.State == "pending"
+	default:
+		what = append(what, n.Text)
+	}
+	if !n.Since.IsZero() {
+		what = append(what, "waits "+inWords(time.Since(n.Since)))
+	}
+	t.say("needs you %d of %d: %s", i+1, len(t.snap.Needs), strings.Join(slices.DeleteFunc(what, func(s string) bool { return s == "" }), ", "))
+	if whole {
+		t.seen[r.ID], t.shown = r.Seen(), time.Now()
+	}
+}
+
+// inWords is an age in words.
+func inWords(d time.Duration) string {
+	n, unit := int(d.Hours()/24), "day"
+	switch {
+	case d < time.Minute:
+		n, unit = max(0, int(d.Seconds())), "second"
+	case d < time.Hour:
+		n, unit = int(d.Minutes()), "minute"
+	case d < 24*time.Hour:
+		n, unit = int(d.Hours()), "hour"
+	}
+	if n == 1 {
+		return "1 " + unit
+	}
+	return fmt.Sprintf("%d %ss", n, unit)
+}
+
+// tellReceipt tells how far the message that was sent last has come, when that changes.
+func (t *talk) tellReceipt() {
+	x, id, to := t.team, t.sent, t.sentTo
+	t.all.Go(func() {
+		list, err := x.Receipts(t.ctx, id)
+		if err != nil || len(list) == 0 {
+			return
+		}
+		m := model{sent: id, sentTo: to, receipt: list}
+		line := m.receiptLine()
+		t.later(func() {
+			if t.sent == id && t.receipt != line {
+				t.receipt = line
+				t.say("message %s", line)
+			}
+		})
+	})
+}
