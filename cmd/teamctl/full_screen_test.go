@@ -1,0 +1,410 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/teamctl/teamctl/internal/filelock"
+	"github.com/teamctl/teamctl/internal/proc"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// seat is a person at a terminal of their own: a shell in a pane of a private tmux server.
+type seat struct {
+	*faultRig
+	name string
+}
+
+// sit opens a terminal with a shell that waits for a command.
+func (r *faultRig) sit(name string, cols, rows int) *seat {
+	r.Helper()
+	s := &seat{r, name}
+	r.Cleanup(func() { _, _ = r.try("tmux", "-S", r.dir+"/seat", "kill-server") })
+	s.tmux("new-session", "-d", "-x", strconv.Itoa(cols), "-y", strconv.Itoa(rows), "-s", name,
+		"env -u TMUX -u TMUX_PANE -u NO_COLOR LC_ALL=C.UTF-8 PS1='shell> ' PATH="+filepath.Dir(r.exe)+":$PATH bash --norc --noprofile")
+	s.shows("shell>")
+	s.run("stty -g > " + name + ".before")
+	return s
+}
+
+func (s *seat) tmux(args ...string) string {
+	s.Helper()
+	return s.command(append([]string{"tmux", "-u", "-S", s.dir + "/seat", "-f", "/dev/null"}, args...)...)
+}
+
+// keys arrive as one burst.
+func (s *seat) keys(keys ...string) {
+	s.Helper()
+	s.tmux(append([]string{"send-keys", "-t", s.name}, keys...)...)
+}
+
+// types is what a hand does that has looked at the screen first.
+func (s *seat) types(keys ...string) {
+	s.Helper()
+	for _, k := range keys {
+		look := time.NewTimer(800 * time.Millisecond)
+		<-look.C
+		s.keys(k)
+	}
+}
+
+func (s *seat) run(line string) { s.Helper(); s.keys("-l", line); s.keys("Enter") }
+
+// kill ends the screen, and nothing else of the terminal, as kill -9 does.
+func (s *seat) kill() {
+	s.Helper()
+	shell := strings.TrimSpace(s.tmux("display-message", "-p", "-t", s.name, "#{pane_pid}"))
+	children, err := os.ReadFile("/proc/" + shell + "/task/" + shell + "/children")
+	if err != nil {
+		s.Skipf("no list of children: %v", err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(children)))
+	if err != nil {
+		s.Fatal(err)
+	}
+	id, err := proc.Identify(pid)
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.faultRig.kill(id)
+	s.shows("shell>")
+}
+
+func (s *seat) screen() string { s.Helper(); return s.tmux("capture-pane", "-p", "-t", s.name) }
+
+func (s *seat) lines() []string { return strings.Split(strings.TrimRight(s.screen(), "\n "), "\n") }
+
+func (s *seat) shows(want string) {
+	s.Helper()
+	s.sees("a screen with "+want, func(text string) bool { return strings.Contains(text, want) })
+}
+
+func (s *seat) sees(what string, ok func(text string) bool) {
+	s.Helper()
+	last := ""
+	defer func() {
+		if s.Failed() {
+			s.Logf("the screen of %s:\n%s", s.name, last)
+		}
+	}()
+	s.until(what, func() bool {
+		last = s.screen()
+		return ok(last)
+	})
+}
+
+// left checks that the shell has its terminal again as it was before the screen.
+func (s *seat) left() {
+	s.Helper()
+	s.sees("the shell", func(text string) bool { return strings.HasSuffix(strings.TrimRight(text, "\n "), "shell>") })
+	s.run("stty -g > " + s.name + ".after")
+	s.until("what the shell says of its terminal", func() bool {
+		b, err := os.ReadFile(filepath.Join(s.dir, s.name+".after"))
+		return err == nil && strings.HasSuffix(string(b), "\n")
+	})
+	before, after := s.file(s.name+".before"), s.file(s.name+".after")
+	if before != after {
+		s.Errorf("the modes of the terminal are %s, and were %s", after, before)
+	}
+	if got := strings.TrimSpace(s.tmux("display-message", "-p", "-t", s.name, "#{alternate_on} #{mouse_any_flag} #{cursor_flag} #{keypad_cursor_flag}")); got != "0 0 1 0" {
+		s.Errorf("alternate screen, mouse, cursor, keypad of the terminal are left as %s", got)
+	}
+	if err := os.Remove(filepath.Join(s.dir, s.name+".after")); err != nil {
+		s.Error(err)
+	}
+}
+
+func (r *faultRig) file(name string) string {
+	r.Helper()
+	b, err := os.ReadFile(filepath.Join(r.dir, name))
+	if err != nil {
+		r.Fatal(err)
+	}
+	return string(b)
+}
+
+// selects presses a key until the row with all these words is selected.
+func (s *seat) selects(key string, words ...string) {
+	s.Helper()
+	for range 30 {
+		row := s.selected()
+		all := row != ""
+		for _, w := range words {
+			all = all && strings.Contains(row, w)
+		}
+		if all {
+			return
+		}
+		s.types(key)
+		for began := time.Now(); s.selected() == row && time.Since(began) < 5*time.Second; {
+			s.tick()
+		}
+	}
+	s.Fatalf("no row with %q can be gone to:\n%s", words, s.screen())
+}
+
+// selected is the selected row.
+func (s *seat) selected() string {
+	for _, line := range s.lines() {
+		if strings.HasPrefix(line, " › ") {
+			return line
+		}
+	}
+	return ""
+}
+
+func (r *faultRig) approvals() []ledger.Approval {
+	r.Helper()
+	var out struct {
+		Approvals []ledger.Approval `json:"approvals"`
+	}
+	if err := json.Unmarshal([]byte(r.teamctl("approvals", "--all", "--json")), &out); err != nil {
+		r.Fatal(err)
+	}
+	return out.Approvals
+}
+
+func (r *faultRig) approval(id int64) ledger.Approval {
+	r.Helper()
+	for _, x := range r.approvals() {
+		if x.ID == id {
+			return x
+		}
+	}
+	return ledger.Approval{}
+}
+
+// asks spawns a member that asks, and reads its mail when somebody presses Enter at its
+// screen.
+func (r *faultRig) asks(name, ask string) {
+	r.Helper()
+	r.teamctl("spawn", name, "--backend", "tmux", "--worktree", "none", "--", "sh", "-c",
+		r.exe+" ask "+ask+" && echo it has asked && read x; "+r.exe+" inbox --consume; exec sleep 10000")
+	r.until("what "+name+" asks", func() bool {
+		log, err := os.ReadFile(r.layout.Bundle(name).Log())
+		return err == nil && strings.Contains(string(log), "it has asked")
+	})
+}
+
+// TestFullScreen: with the keys that the screen names a person answers, rejects, writes
+// and sees how far that has come, retries, attaches and comes back, and leaves, and the
+// ledger has all of it. What no hand has typed answers nothing.
+func TestFullScreen(t *testing.T) {
+	r := newFaultRig(t)
+	r.asks("ann", `permission Bash --input '{"command":"npm publish --tag next"}' --description 'publish the package'`)
+	r.asks("bob", `plan 'rename the flag'`)
+	r.teamctl("task", "add", "integration")
+	r.teamctl("task", "claim", "1")
+	r.teamctl("task", "fail", "1", "--error", "2 of 40 failed")
+
+	s := r.sit("one", 120, 36)
+	s.keys("-l", "teamctl\naaa") // what is typed before the screen is there
+	s.keys("Enter")
+	s.shows("3 NEED YOU")
+	s.shows("npm publish --tag next")
+	s.keys("a", "a") // faster than a hand
+	s.tmux("set-buffer", "-b", "p", "aaaa")
+	s.tmux("paste-buffer", "-p", "-b", "p", "-t", "one")
+	s.shows("nothing was answered")
+	for _, x := range r.approvals() {
+		if x.State != ledger.ApprovalPending {
+			t.Fatalf("%s %d is %s though no hand has answered it:\n%s", x.Kind, x.ID, x.State, s.screen())
+		}
+	}
+
+	s.types("g", ".") // there is one behind the selected one
+	s.types(",")
+	s.shows("a approve")
+	s.types("a")
+	s.shows("request 1 of ann is approved")
+	if x := r.approval(1); x.State != ledger.ApprovalApproved || x.AnsweredBy != team.LeadName {
+		t.Errorf("permission 1 is %s by %s", x.State, x.AnsweredBy)
+	}
+	s.shows("2 NEED YOU")
+
+	s.selects(".", "plan", "bob")
+	s.types("x")
+	s.shows("why, or what is to be changed")
+	s.keys("-l", "keep the old one")
+	s.types("Enter")
+	s.shows("request 2 of bob is rejected")
+	if x := r.approval(2); x.State != ledger.ApprovalRejected || x.Feedback != "keep the old one" {
+		t.Errorf("plan 2 is %s with %q", x.State, x.Feedback)
+	}
+	s.shows("1 NEED YOU")
+
+	s.selects(".", "failed", "task 1")
+	s.types("r")
+	s.until("the retry", func() bool { return strings.Contains(r.teamctl("task", "show", "1", "--json"), `"status": "pending"`) })
+
+	s.types("g")
+	s.selects("j", "ann ", "working")
+	s.types("m")
+	s.shows("what to tell it")
+	s.keys("-l", "look at task 1")
+	s.types("Enter")
+	s.shows("to ann: mailed")
+	var sent struct{ Messages []ledger.Message }
+	if err := json.Unmarshal([]byte(r.teamctl("message", "ls", "--to", "ann", "--json")), &sent); err != nil {
+		t.Fatal(err)
+	}
+	told := ""
+	for _, m := range sent.Messages {
+		if m.Text == "look at task 1" {
+			told += m.ID
+		}
+	}
+	if n := r.mail("ann")[told]; n != 1 {
+		t.Errorf("message %q is in the mailbox %d times: %+v", told, n, sent.Messages)
+	}
+
+	s.types("o")
+	s.shows("teamctl attach ann")
+	s.keys("-l", "attach")
+	s.types("Enter")
+	s.shows("it has asked")
+	s.keys("Enter") // ann reads its mail
+	s.shows("look at task 1")
+	s.keys("C-b", "d")
+	s.shows("MEMBERS 2")
+	s.shows("to ann: read")
+
+	s.types("q")
+	s.left()
+}
+
+// TestFullScreenTwice: of two screens on one request one answers it and the other is told,
+// and what was answered elsewhere while a reason was typed is refused with a word.
+func TestFullScreenTwice(t *testing.T) {
+	r := newFaultRig(t)
+	ask := `permission Bash --input '{"command":"make"}'`
+	r.asks("ann", ask)
+	one, two := r.sit("one", 120, 36), r.sit("two", 80, 24)
+	for _, s := range []*seat{one, two} {
+		s.run("teamctl ui --select approval:1")
+		s.shows("Bash: make")
+		s.shows("a approve")
+	}
+	read := time.NewTimer(time.Second)
+	<-read.C
+	one.tmux("send-keys", "-t", "one", "a", ";", "send-keys", "-t", "two", "a")
+	approved := regexp.MustCompile(`request 1 of ann is approved`)
+	told := regexp.MustCompile(`already approved|already answered|nothing was answered|does nothing here`)
+	said := map[*seat]string{}
+	for _, s := range []*seat{one, two} {
+		s.sees("what came of the key", func(text string) bool {
+			said[s] = approved.FindString(text) + told.FindString(text)
+			return said[s] != ""
+		})
+	}
+	if n := len(approved.FindAllString(said[one]+said[two], -1)); n != 1 {
+		t.Errorf("%d screens say that they have answered: %q, %q", n, said[one], said[two])
+	}
+	if x := r.approval(1); x.State != ledger.ApprovalApproved {
+		t.Errorf("permission 1 is %s", x.State)
+	}
+
+	r.asks("bob", ask)
+	one.selects(".", "permission", "bob")
+	one.types("x")
+	one.shows("why, or what is to be changed")
+	one.keys("-l", "not now")
+	r.teamctl("approvals", "approve", "2")
+	one.types("Enter")
+	one.shows("already approved")
+	if x := r.approval(2); x.State != ledger.ApprovalApproved || x.Feedback != "" {
+		t.Errorf("permission 2 is %s with %q", x.State, x.Feedback)
+	}
+	for _, s := range []*seat{one, two} {
+		s.types("q")
+	}
+	one.shows("was not sent") // the reason
+	one.types("q")
+	one.left()
+	two.left()
+}
+
+// TestFullScreenKilled: a screen whose supervisor was killed says so and since when, and
+// what happened meanwhile once there is one again. A screen that is killed loses nothing,
+// and the next one leaves the terminal as it was before the first.
+func TestFullScreenKilled(t *testing.T) {
+	r := newFaultRig(t)
+	r.asks("ann", `permission Bash --input '{"command":"make"}'`)
+	s := r.sit("one", 120, 36)
+	s.run("teamctl")
+	s.shows("1 NEED YOU")
+	starting, err := filelock.Lock(t.Context(), r.layout.StartingLock()) // nobody starts another, the screen neither
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.kill(r.supervisor())
+	s.shows("supervisor down since")
+	down := regexp.MustCompile(`supervisor down since (\d\d:\d\d:\d\d)`).FindStringSubmatch(s.screen())
+	if at, err := time.ParseInLocation("15:04:05", down[1], time.Local); err != nil || at.IsZero() {
+		t.Errorf("it is said to be down since %v: %v", down, err)
+	}
+	if !regexp.MustCompile(`\? ann `).MatchString(s.screen()) {
+		t.Errorf("ann is not marked:\n%s", s.screen())
+	}
+	if err := starting.Unlock(); err != nil {
+		t.Fatal(err)
+	}
+	s.sees("a head without it", func(text string) bool { return !strings.Contains(text, "supervisor down") })
+
+	s.kill()
+	if x := r.approval(1); x.State != ledger.ApprovalPending {
+		t.Errorf("permission 1 is %s", x.State)
+	}
+	s.run("teamctl")
+	s.shows("1 NEED YOU")
+	s.selects(".", "permission", "ann")
+	s.types("a")
+	s.shows("request 1 of ann is approved")
+	s.types("q")
+	s.left()
+}
+
+// TestFullScreenReview: a comment that is typed is a draft at the first pause, and a kill of
+// the screen does not lose it; it is sent, and the member's answer stands beside the line.
+func TestFullScreenReview(t *testing.T) {
+	r := newFaultRig(t)
+	r.teamctl("spawn", "ann", "--backend", "tmux", "--", "sh", "-c", "until "+r.exe+" inbox --unread | grep '1.1 cart.go:2'; do sleep 0.3; done; "+
+		r.exe+" review answer 1.1 --handled 'by the currency now'; exec sleep 10000")
+	if err := os.WriteFile(filepath.Join(r.layout.Worktrees(), "ann", "cart.go"), []byte("package cart\nvar digits = 2\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := r.sit("one", 120, 36)
+	changes := func() {
+		t.Helper()
+		s.run("teamctl ui --select ann")
+		s.shows("› ")
+		s.selects("j", "ann ")
+		s.types("d")
+		s.shows("cart.go")
+		s.types("Enter")
+		s.shows("n next change")
+	}
+	changes()
+	s.types("j", "c")
+	s.shows("comment on cart.go:2 of ann")
+	s.keys("-l", "why two?")
+	r.until("the draft", func() bool { return strings.Contains(r.teamctl("review", "show", "ann"), "why two?") })
+	s.kill()
+	changes()
+	s.shows("draft 1.1: why two?")
+	s.types("S")
+	s.shows("handled 1.1: why two?")
+	s.shows("by the currency now")
+	if text := r.teamctl("review", "show", "ann"); !strings.HasPrefix(text, "1.1  ann  cart.go:2  handled\n") {
+		t.Errorf("the ledger has:\n%s", text)
+	}
+	s.types("q")
+	s.left()
+}
