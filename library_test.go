@@ -13,7 +13,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// TestMain removes what the examples have built.
+// TestMain removes the program that the examples built.
 func TestMain(m *testing.M) {
 	code := m.Run()
 	if builtDir != "" {

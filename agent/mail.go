@@ -268,7 +268,7 @@ func (w *worker) shutdown(ctx context.Context, m ledger.Message) bool {
 		}
 	}
 	if !w.mayCommand(ctx, m.From) {
-		w.out.line("ignored a shutdown request from %s, who is neither lead nor operator", m.From)
+		w.out.line("ignored a shutdown request from %s, which is neither lead nor operator", m.From)
 		w.post(ctx, "shutdown_rejected", ledger.NewMessage{
 			Kind: team.KindShutdownRejected, To: m.From, Parent: m.ID, RequestID: id, IdemKey: "shutdown:" + m.ID,
 			Text: w.frame(inbox.ShutdownRejected{

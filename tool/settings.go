@@ -44,7 +44,7 @@ var settings = []setting{
 	{SetMemberBroadcast, "true: every member may broadcast", "false", checkBool},
 	{SetMaxHops, "how often a message may be handed on", strconv.Itoa(team.MaxHops), checkCount(team.MaxHops)},
 	{SetAnswerer, "who else than a person answers: answerer.plan, .permission, .delegation or .review; leader, reviewer or person", "", checkAnswerer},
-	{SetDeadline, "how long plans, permissions and delegations wait for an answer; 0: for ever", "0", checkDuration},
+	{SetDeadline, "how long plans, permissions and delegations wait for an answer; 0: no limit", "0", checkDuration},
 	{SetModels, "models that agents choose by themselves, as anthropic/* script/demo (default: all of configured providers)", "", checkModels},
 	{ledger.SettingLane, "turns of a lane at once: lane.main, .teammate, .subagent, .internal_announce or .cron", "", checkAtLeastOne(1000)},
 	{ledger.SettingSessionDepth, "how deep child sessions may be nested", "1", checkAtLeastOne(ledger.MaxSessionDepth)},

@@ -23,7 +23,7 @@ func WriteLaunch(l backends.Launch) error {
 	return writeJSON(l.Bundle.Launch(), l, false)
 }
 
-// WritePane records where a generation was put.
+// WritePane records the pane of a generation.
 func WritePane(b team.Bundle, p team.Pane) error { return writeJSON(b.Pane(), p, false) }
 
 // WriteExit durably records how a generation ended: the record survives a power

@@ -160,10 +160,10 @@ contains a question, give the answer too, as one of the options or in your own w
 			return a.answer(cmd.Context(), args[0], in)
 		},
 	}
-	cmd.Flags().StringArrayVar(&in.Answers, "answer", nil, "of a question: the answer; repeat the flag for each question of the request")
+	cmd.Flags().StringArrayVar(&in.Answers, "answer", nil, "answer to a question; repeat the flag for each question of the request")
 	cmd.Flags().StringVar(&updates, "updates", "", "of a permission: rules to add, so that the agent does not ask again, as JSON as its request suggests them")
 	cmd.Flags().StringVar(&in.Mode, "mode", "", "of a plan: the permission mode in which the member continues (default: default)")
-	cmd.Flags().StringVar(&input, "input", "", "of a permission: the permitted input of the tool, as JSON")
+	cmd.Flags().StringVar(&input, "input", "", "permitted input of the tool, as JSON (permission requests only)")
 	cmd.Flags().StringVar(&in.Feedback, "feedback", "", "what the member is told with it")
 	a.complete(cmd, "mode", words("default", "acceptEdits", "bypassPermissions", "dontAsk"))
 	return cmd

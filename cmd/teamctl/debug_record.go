@@ -83,7 +83,7 @@ no rule matches yet, or that the wrong rule matches.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&r.dir, "dir", ".", "directory that the file goes to")
-	f.StringVar(&r.rule, "rule", "", "rule that is to know the screen (default the one that does)")
+	f.StringVar(&r.rule, "rule", "", "rule that must match the screen (default the one that matches)")
 	f.StringVar(&r.version, "cli-version", "", "version of its program, if unknown")
 	f.BoolVar(&r.force, "force", false, "replace the file if it is there")
 	return cmd

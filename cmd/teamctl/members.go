@@ -277,7 +277,7 @@ func (a *app) startedOf(ctx context.Context, names []string, set func(ledger.Mem
 				return err
 			}
 		} else if !a.out.json {
-			a.out.note("there is no such member")
+			a.out.note("no such member")
 		}
 		members := outcomes(verb, before, after)
 		if a.out.value(map[string]any{"members": members}) {

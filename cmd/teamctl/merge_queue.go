@@ -63,7 +63,7 @@ func (a *app) idleQueue(t *tool.Team, list []ledger.Merge) {
 		return
 	}
 	if busy, err := t.Merging(); err == nil && !busy {
-		a.out.note("nobody is at work on the queue")
+		a.out.note("no process is merging the queue")
 		a.out.hint("teamctl merge --resume")
 	}
 }

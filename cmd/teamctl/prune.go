@@ -52,7 +52,7 @@ messages, whatever their age; the ledger has the others too. AGE is a number wit
 			})
 		},
 	}
-	cmd.Flags().StringVar(&older, "older-than", "", "minimum age of what is removed: 30d, 12h")
+	cmd.Flags().StringVar(&older, "older-than", "", "minimum age of the removed items: 30d, 12h")
 	return cmd
 }
 

@@ -153,7 +153,7 @@ before and after the conversation, except background commands.`,
 	}
 	cmd.Flags().BoolVar(&entries, "entries", false, "also show the transcript")
 	cmd.Flags().BoolVar(&trace, "trace", false, "show the decisions about its turns, with reasons")
-	cmd.Flags().BoolVar(&prompt, "prompt", false, "show what the next request has around the conversation")
+	cmd.Flags().BoolVar(&prompt, "prompt", false, "show the parts of the next request outside the conversation")
 	return cmd
 }
 

@@ -180,7 +180,7 @@ can claim it. A member working on it loses it: its reports about it are refused.
 				if a.out.value(task) {
 					return nil
 				}
-				a.out.line("%s is for %s: %s", task.ID, cmp.Or(task.OwnerName, "whoever is ready"), view.Clean(task.Subject))
+				a.out.line("%s is for %s: %s", task.ID, cmp.Or(task.OwnerName, "any ready member"), view.Clean(task.Subject))
 				return nil
 			})
 		},

@@ -24,7 +24,7 @@ var (
 	completedTasks = taskSet{"completed", "every completed task", "no task is completed", ledger.TaskFilter{Status: team.TaskCompleted}, nil}
 	openTasks      = taskSet{"all", "every task that is not done", "every task is done", ledger.TaskFilter{OpenOnly: true}, nil}
 	claimedTasks   = taskSet{"all", "every claimed task", "no task is claimed", ledger.TaskFilter{OpenOnly: true}, held}
-	restingTasks   = taskSet{"all", "every task that nobody works on", "there is no task that nobody works on", ledger.TaskFilter{}, func(t ledger.Task) bool { return !held(t) }}
+	restingTasks   = taskSet{"all", "every task that is not in progress", "there is no task that nobody works on", ledger.TaskFilter{}, func(t ledger.Task) bool { return !held(t) }}
 )
 
 func held(t ledger.Task) bool { return t.Status == team.TaskClaimed || t.Status == team.TaskInProgress }

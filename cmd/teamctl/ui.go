@@ -63,7 +63,7 @@ keeps running.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.view, "view", "", "what it shows first: "+strings.Join(tui.Views(), ", "))
-	flags.StringVar(&f.selected, "select", "", "what is selected first: builder, task:5, approval:3")
+	flags.StringVar(&f.selected, "select", "", "initial selection: builder, task:5, approval:3")
 	flags.BoolVar(&f.readOnly, "read-only", false, "show only: nothing can be changed from it")
 	flags.BoolVar(&f.plain, "plain", false, "labelled lines and words, for screen readers and slow lines (default: TEAMCTL_PLAIN)")
 	flags.BoolVar(&f.ascii, "ascii", false, "draw with ASCII only (default where the locale is not UTF-8)")

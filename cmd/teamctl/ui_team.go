@@ -147,7 +147,7 @@ func (s *screenTeam) Do(ctx context.Context, d view.Deed) (view.Done, error) {
 		case r.State != "pending":
 			return view.Done{}, team.Errorf(team.CodeConflict, "%s %d of %s is already %s by %s", r.Kind, r.ID, r.Member, r.State, r.AnsweredBy)
 		case r.Seen() != d.Seen:
-			return view.Done{}, team.Errorf(team.CodeConflict, "%s %d of %s is no longer what you saw: nothing was answered", r.Kind, r.ID, r.Member)
+			return view.Done{}, team.Errorf(team.CodeConflict, "%s %d of %s has changed since it was shown: no answer was given", r.Kind, r.ID, r.Member)
 		}
 	}
 	in, err := deedInput(a, d)

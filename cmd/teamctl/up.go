@@ -54,12 +54,12 @@ Editors check the file with docs/teamctl.schema.json.`,
 	}
 	cmd.Flags().StringVarP(&in.File, "file", "f", defaultFile, "team file")
 	cmd.Flags().BoolVar(&in.DryRun, "dry-run", false, "show what would be changed, and change nothing")
-	cmd.Flags().BoolVar(&in.Remove, "remove", false, "also remove members and pending tasks that an earlier up made and the file no longer has")
-	cmd.Flags().BoolVar(&in.Agree, "agree", false, "agree to all commands of the file although it lies in a repository: of members, tasks, setup and hooks")
-	cmd.Flags().BoolVar(&in.AllowSetup, "allow-setup", false, "allow the file's setup commands although it lies in the repository")
-	cmd.Flags().BoolVar(&in.Bypass, "dangerously-skip-permissions", false, "allow the file's members in the mode bypassPermissions, which asks nobody")
-	cmd.Flags().BoolVar(&in.AllowHooks, "allow-hooks", false, "allow the file's hooks although it lies in the repository")
-	cmd.Flags().BoolVar(&in.AllowPermissions, "allow-permissions", false, "let hold what the file's permissions allow although it lies in the repository")
+	cmd.Flags().BoolVar(&in.Remove, "remove", false, "also remove members and pending tasks of an earlier up that the file no longer has")
+	cmd.Flags().BoolVar(&in.Agree, "agree", false, "consent to all commands of a file in a repository: of members, tasks, setup and hooks")
+	cmd.Flags().BoolVar(&in.AllowSetup, "allow-setup", false, "allow the file's setup commands although it is in the repository")
+	cmd.Flags().BoolVar(&in.Bypass, "dangerously-skip-permissions", false, "allow the file's members in mode bypassPermissions, which skips all permission prompts")
+	cmd.Flags().BoolVar(&in.AllowHooks, "allow-hooks", false, "allow the file's hooks although it is in the repository")
+	cmd.Flags().BoolVar(&in.AllowPermissions, "allow-permissions", false, "apply the file's allow rules although it is in the repository")
 	_ = cmd.MarkFlagFilename("file", "yaml", "yml", "json")
 	return cmd
 }
@@ -178,7 +178,7 @@ snapshot.`,
 		},
 	}
 	cmd.Flags().StringVarP(&file, "file", "f", defaultFile, "team file")
-	cmd.Flags().BoolVar(&force, "force", false, "ask nobody, and save unsaved work as a snapshot")
+	cmd.Flags().BoolVar(&force, "force", false, "do not ask members, and save unsaved work as a snapshot")
 	cmd.Flags().DurationVar(&wait, "wait", 10*time.Second, "how long to wait for a member's answer and exit")
 	_ = cmd.MarkFlagFilename("file", "yaml", "yml", "json")
 	return cmd

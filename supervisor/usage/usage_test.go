@@ -227,7 +227,7 @@ func TestBudgetIsToldOnce(t *testing.T) {
 	}
 }
 
-// A next supervisor goes on with what was counted, and does not tell of the same bound again.
+// The next supervisor continues from the written counts, and does not report the same bound again.
 func TestCountsGoOn(t *testing.T) {
 	t.Parallel()
 	r := start(t)

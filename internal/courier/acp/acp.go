@@ -133,7 +133,7 @@ func (a *Agent) hello(ctx context.Context) error {
 		return err
 	}
 	if hi.ProtocolVersion != acp.ProtocolVersionNumber {
-		return fmt.Errorf("it speaks version %d of the protocol, not %d", hi.ProtocolVersion, acp.ProtocolVersionNumber)
+		return fmt.Errorf("the agent speaks protocol version %d, not %d", hi.ProtocolVersion, acp.ProtocolVersionNumber)
 	}
 	servers := []acp.McpServer{}
 	if t := a.in.Tools; t.Command != "" {
