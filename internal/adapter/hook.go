@@ -250,6 +250,13 @@ func TakesMail(cli, event string) string { return hookTables[cli][event].mail }
 // EndsTurn reports whether the turn ends with this event, unless the hook blocks that.
 func EndsTurn(cli, event string) bool { return hookTables[cli][event].end }
 
+// EndsSession reports whether the program exits with this event, which may be in the middle of a
+// turn.
+func EndsSession(cli, event string) bool { return KnownHook(cli, event) && event == "SessionEnd" }
+
+// Interrupts reports whether a turn ends with this event because somebody has interrupted it.
+func Interrupts(cli, event string) bool { return KnownHook(cli, event) && event == "Interrupt" }
+
 // HookSees returns what an event shows about the agent. blocked: the hook continues the turn.
 func HookSees(cli, event string, in HookIn, blocked bool, at time.Time) team.Observation {
 	e := hookTables[cli][event]

@@ -237,6 +237,34 @@ func TestKilledAndInTheTranscript(t *testing.T) {
 	}
 }
 
+// A program that is ended calls a hook before its model has answered, and Codex one for an
+// interrupt: neither is evidence.
+func TestEndOfTheSessionIsNoEvidence(t *testing.T) {
+	for _, c := range []struct{ cli, version, gives, ends string }{
+		{adapter.Claude, "2.1.34", "UserPromptSubmit", "SessionEnd"},
+		{adapter.Gemini, "0.61.0", "BeforeAgent", "SessionEnd"},
+		{adapter.Codex, "0.169.0", "UserPromptSubmit", "SessionEnd"},
+		{adapter.Codex, "0.169.0", "PostToolUse", "Interrupt"},
+	} {
+		t.Run(c.cli+" "+c.ends, func(t *testing.T) {
+			r := newRig(t)
+			r.cli = c.cli
+			p := r.program()
+			p.version(c.version)
+			id := r.post("important")
+			if got := text(t, r.call(c.gives, p.input(""))); !strings.Contains(got, "important") {
+				t.Fatalf("%s gives %q", c.gives, got)
+			}
+			r.call(c.ends, p.input(`,"reason":"other"`))
+			r.want(id, team.Injected)
+			p.restarted()
+			if got := text(t, r.call(c.gives, p.input(""))); !strings.Contains(got, "important") || !strings.Contains(got, "may know") {
+				t.Errorf("the next process gets %q", got)
+			}
+		})
+	}
+}
+
 // A resumed conversation of Gemini CLI has what its model had answered, with entities for angle
 // brackets. A text that it had not answered is given again.
 func TestKilledAndInTheTranscriptOfGemini(t *testing.T) {

@@ -184,7 +184,9 @@ func (r *run) followed(h *handed, tr *transcript) verdict {
 		return verdict{state: isOpen}
 	case r.hook.Helper != "":
 		return verdict{}
-	case r.cancelled():
+	case adapter.EndsSession(r.CLI, r.Event): // a program that is ended calls it before its model has answered
+		return verdict{}
+	case r.cancelled(), adapter.Interrupts(r.CLI, r.Event):
 		return verdict{state: isOpen}
 	case adapter.EndsTurn(r.CLI, r.Event), tr.Answered && r.Event != adapter.Wait:
 		return took
