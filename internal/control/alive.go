@@ -18,30 +18,29 @@ import (
 	"github.com/teamctl/teamctl/tool"
 )
 
-// A supervisor that is stopped, or has no descriptor left to accept with, has a socket
-// that can be connected to and never answers. So whoever waits for an answer asks on a
-// second connection whether anybody is there: once the answer takes longer than
-// aliveAfter, and then every aliveEvery. The question is answered by a goroutine of its
-// own, which needs neither the loop nor the disk. Time alone does not decide: a machine
-// under load may keep a healthy process from the processor for longer than any limit
-// that is of use, and then one of its threads is runnable, or waits for the disk.
+// A supervisor that is stopped, or has no free descriptor to accept with, has a socket that can be
+// connected to but never answers. A client whose answer takes longer than aliveAfter therefore
+// pings on a second connection, and again every aliveEvery. A separate goroutine answers the ping,
+// which needs neither the loop nor the disk. Time alone does not decide: on a loaded machine a
+// healthy process may not run for longer than any useful limit, but then one of its threads is
+// runnable, or waits for the disk.
 const (
 	aliveAfter = 2 * time.Second
 	aliveEvery = 3 * time.Second
-	// silentFor is how long a process may be silent that could run and has nothing to do.
+	// silentFor is the maximum silence of a process that could run and is idle.
 	silentFor = 5 * time.Second
-	// stoppedFor is how long a process may be stopped: a debugger stops it for moments.
+	// stoppedFor is the maximum time for a stopped process: a debugger stops one for moments.
 	stoppedFor = time.Second
 	// busyFor bounds the patience with a process that wants to run and does not answer.
 	busyFor    = 60 * time.Second
 	aliveLooks = 100 * time.Millisecond
-	// givenUpFor is how long one that was given up is not waited for again as long: a
+	// givenUpFor is the period in which a supervisor that was given up is not waited for again: a
 	// command that asks it several times waits once.
 	givenUpFor = 10 * time.Second
 )
 
-// pingPath answers who listens. ledgerHeader says in every request which ledger it is
-// about, as fileID has it.
+// pingPath identifies the listener. ledgerHeader names the ledger of a request, in the form of
+// fileID.
 const (
 	pingPath     = "/v1/ping"
 	ledgerHeader = "Teamctl-Ledger"
@@ -56,7 +55,7 @@ type pong struct {
 	Ledger string `json:"ledger"`
 }
 
-// fileID names a file on this machine until it is gone; "" for one that cannot be seen.
+// fileID identifies a file on this machine as long as it exists; "" if it cannot be read.
 func fileID(fi os.FileInfo) string {
 	if fi == nil {
 		return ""
@@ -80,7 +79,7 @@ func fileIDAt(path string) string {
 	return fileID(fi)
 }
 
-// presence is what there is at a socket.
+// presence is the state of a socket's listener.
 type presence int
 
 const (
@@ -89,13 +88,13 @@ const (
 	foreign          // a supervisor of a file that has lost the name
 )
 
-// reach asks who listens at a socket. An error means that somebody does who does not
-// answer, or that nobody can tell.
+// reach finds out what listens at a socket. An error means that the listener does not answer, or
+// that this cannot be determined.
 func reach(ctx context.Context, socket, ledger string) (presence, error) {
 	return reachAfter(ctx, socket, ledger, 0)
 }
 
-// reachAfter is reach for a caller who has waited for an answer already.
+// reachAfter is reach for a caller that has already waited for an answer.
 func reachAfter(ctx context.Context, socket, ledger string, waited time.Duration) (presence, error) {
 	d := net.Dialer{Timeout: dialTimeout}
 	conn, err := d.DialContext(ctx, "unix", socket)
@@ -128,8 +127,8 @@ func reachAfter(ctx context.Context, socket, ledger string, waited time.Duration
 	return present, nil
 }
 
-// ping asks on a connection who is there, and waits as long as the state of the process
-// gives reason to.
+// ping asks the listener of a connection for its identity, and waits as long as the state of the
+// process justifies.
 func ping(ctx context.Context, conn net.Conn, socket string, pid int, ledger string, waited time.Duration) (pong, error) {
 	type answer struct {
 		pong pong
@@ -178,7 +177,7 @@ func askPing(conn net.Conn, ledger string) (p pong, err error) {
 	return p, json.NewDecoder(res.Body).Decode(&p)
 }
 
-// doing is what a process does, as far as the system says.
+// doing is the activity of a process as the system reports it.
 type doing int
 
 const (
@@ -196,11 +195,11 @@ type silence struct {
 	again                 bool // it was given up before, not long ago
 }
 
-// look takes one more sample; the text says why to give up, "" to go on.
+// look takes one more sample; the text is the reason to give up, "" to continue.
 func (s *silence) look(d doing, now time.Time) string {
 	passed := now.Sub(s.last)
 	s.last = now
-	if passed > 10*aliveLooks { // we have not run ourselves: that says nothing
+	if passed > 10*aliveLooks { // this process has not run itself: the sample means nothing
 		passed = aliveLooks
 	}
 	s.waited += passed
@@ -238,11 +237,11 @@ type givenUp struct {
 	waited time.Duration // in all, since it answered last
 }
 
-// silent is what this process knows of supervisors that do not answer. All of its clients
-// share it: the verdict is about the other process.
+// silent records the supervisors that do not answer. All clients of this process share it, since
+// it is about the other process.
 var silent silences
 
-// of is how long a process was waited for, if it was given up a moment ago.
+// of returns how long a process was waited for, if it was given up recently.
 func (s *silences) of(socket string, pid int) (waited time.Duration, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -268,8 +267,7 @@ func (s *silences) forget(socket string) {
 	delete(s.by, socket)
 }
 
-// patience is how long an answer is waited for before the supervisor is asked whether it
-// is there.
+// patience is the time to wait for an answer before pinging the supervisor.
 func (s *silences) patience(socket string) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -288,8 +286,8 @@ func hung(pid int, why string) error {
 	return e.WithHint(fmt.Sprintf("kill -9 %d ends it: the members go on, and the next command starts another", pid))
 }
 
-// attended returns ctx for a request, which ends with the reason when the supervisor no
-// longer answers. stop is to be called when the request has ended.
+// attended returns ctx for a request, which ends with the reason when the supervisor no longer
+// answers. The caller must call stop when the request has ended.
 func (c *Client) attended(ctx context.Context) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	after := silent.patience(c.socket)
@@ -300,13 +298,13 @@ func (c *Client) attended(ctx context.Context) (_ context.Context, stop func()) 
 	}
 }
 
-// attend asks whether the supervisor is there until ctx ends.
+// attend pings the supervisor until ctx ends.
 func (c *Client) attend(ctx context.Context, cancel context.CancelCauseFunc, waited time.Duration) {
 	t := time.NewTicker(aliveEvery)
 	defer t.Stop()
 	for ; ; waited = aliveEvery {
 		who, err := reachAfter(ctx, c.socket, "", waited)
-		if err == nil && who == nobody { // that it is gone is seen by the request itself
+		if err == nil && who == nobody { // the request itself notices that it has exited
 			err = silently(ctx, c.lock)
 		}
 		if team.ReasonOf(err) == team.ReasonHung {

@@ -9,7 +9,7 @@ import (
 	"github.com/teamctl/teamctl/internal/procfs"
 )
 
-// activity is what the threads of a process do this moment.
+// activity returns what the threads of a process are doing now.
 func activity(pid int) doing {
 	if pid <= 0 {
 		return doingUnknown
@@ -42,7 +42,7 @@ func activity(pid int) doing {
 	return doingNothing
 }
 
-// descriptors says that a process has none left, "" where it has.
+// descriptors reports that a process has no free descriptor, "" if it has.
 func descriptors(pid int) string {
 	dir := "/proc/" + strconv.Itoa(pid)
 	open, err := os.ReadDir(dir + "/fd")
@@ -67,5 +67,5 @@ func descriptors(pid int) string {
 	return ""
 }
 
-// holder is the process that holds a lock, 0 where none is known.
+// holder returns the process that holds a lock, 0 if unknown.
 func holder(path string) int { return procfs.LockHolder(path) }

@@ -22,10 +22,10 @@ import (
 // ledger.Writer and mail.Settler. It is safe for concurrent use.
 type Client struct {
 	socket string
-	ledger string // the file that requests are about; "" where that is not compared
-	lock   string // that the supervisor holds for life; "" where it is not known
+	ledger string // the file that requests are about; "" if it is not compared
+	lock   string // that the supervisor holds for life; "" if unknown
 	http   *http.Client
-	// revive starts a supervisor where there is none any more; nil: it is not wanted.
+	// revive starts a supervisor if there is none; nil: the client starts none.
 	revive func(context.Context) error
 
 	ops  link // operations of the ledger
@@ -49,7 +49,7 @@ func newClient(l team.Layout) *Client {
 	return c
 }
 
-// NewClient makes a client of the supervisor on a socket; it connects on use.
+// NewClient returns a client of the supervisor on a socket; it connects on use.
 func NewClient(socket string) *Client {
 	c := &Client{socket: socket, http: &http.Client{Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -88,8 +88,8 @@ func (c *Client) Close() {
 // carried out what it was asked is not known.
 const reasonGone = "supervisor_gone"
 
-// attempts bounds how many supervisors one request is brought to: each but the last
-// died before it answered.
+// attempts bounds how many supervisors one request is sent to: all but the last died before they
+// answered.
 const attempts = 3
 
 // ask is do for what may be carried out twice: to look, or to make something so that
@@ -98,8 +98,8 @@ func (c *Client) ask(ctx context.Context, path string, in, out any) error {
 	return c.try(ctx, path, in, out, supervisor.IsStopped)
 }
 
-// do posts in to a route and reads the answer into out. What a supervisor that died
-// may have carried out is not sent again; what has reached none is.
+// do posts in to a route and reads the answer into out. A request that a dead supervisor may have
+// carried out is not sent again; one that reached none is.
 func (c *Client) do(ctx context.Context, path string, in, out any) error {
 	return c.try(ctx, path, in, out, func(err error) bool {
 		var op *net.OpError
@@ -160,7 +160,7 @@ func (c *Client) post(ctx context.Context, path string, body []byte, out any) er
 	return nil
 }
 
-// about says which ledger a request is about.
+// about adds the ledger of a request to its headers.
 func (c *Client) about(h http.Header) {
 	if id := fileIDAt(c.ledger); id != "" {
 		h.Set(ledgerHeader, id)
@@ -211,7 +211,7 @@ func (c *Client) StopMembers(ctx context.Context, in team.StopRequest) ([]team.S
 		return nil, err
 	}
 	if lost != nil && out.Error != nil && out.Error.Code == team.CodeNotFound {
-		return nil, lost // the one that died may have stopped it, and taken it off the roster
+		return nil, lost // the dead supervisor may have stopped it and removed it from the roster
 	}
 	if out.Error != nil {
 		return out.Stopped, out.Error
@@ -248,7 +248,7 @@ func (c *Client) TypeText(ctx context.Context, name, text string, enter bool) er
 	return c.do(ctx, "/v1/type", typeIn{name, text, enter}, nil)
 }
 
-// Hide takes a member's screen away or brings it back.
+// Hide hides a member's screen or shows it again.
 func (c *Client) Hide(ctx context.Context, name string, hidden bool) error {
 	return c.ask(ctx, "/v1/hide", hideIn{name, hidden}, nil)
 }
@@ -268,13 +268,13 @@ func (c *Client) Quit(ctx context.Context, closeTeam bool) error {
 	return c.try(ctx, "/v1/quit", quitIn{closeTeam}, nil, func(error) bool { return false })
 }
 
-// PauseMembers freezes members or lets them go on.
+// PauseMembers freezes members or thaws them.
 func (c *Client) PauseMembers(ctx context.Context, names []string, on bool) (out []ledger.Member, err error) {
 	err = c.ask(ctx, "/v1/pause", pauseIn{names, on}, &out)
 	return out, err
 }
 
-// RecoverMembers brings back members that were lost.
+// RecoverMembers restarts members that were lost.
 func (c *Client) RecoverMembers(ctx context.Context, names []string) (out []team.Recovered, err error) {
 	err = c.ask(ctx, "/v1/recover", namesIn{names}, &out)
 	return out, err
@@ -292,7 +292,7 @@ func (c *Client) Debug(ctx context.Context) (out team.Debug, err error) {
 	return out, err
 }
 
-// Explain tells what a member does and who says so.
+// Explain reports what a member is doing, with the sources.
 func (c *Client) Explain(ctx context.Context, name string) (out team.Report, err error) {
 	err = c.ask(ctx, "/v1/explain", namesIn{[]string{name}}, &out)
 	return out, err

@@ -20,7 +20,7 @@ import (
 // It lies in the team's directory, beside the launch records of the members, which hold the
 // same variables, and not in the ledger, which is copied and read by more programs.
 
-// Origin says what a process's environment has to do with the person's.
+// Origin describes how a process's environment relates to the person's.
 type Origin int
 
 const (
@@ -50,8 +50,8 @@ func OriginOf(environ []string) Origin {
 	return o
 }
 
-// personEnv is the environment for a supervisor that is started from here, and whether it
-// is to be recorded. CodeUnavailable, reason no_environment: only a person can start it.
+// personEnv returns the environment for a supervisor that this process starts, and whether to
+// record it. CodeUnavailable, reason no_environment: only a person can start it.
 func personEnv(l team.Layout, from Origin, own []string) (env []string, record bool, err error) {
 	own = withoutOurs(own)
 	if from == FromPerson {

@@ -11,11 +11,11 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// After an upgrade a connection carries frames: a length of four bytes, big endian, and as
-// many bytes. A request is what its protocol says. An answer is one byte, 0 for a result and
+// After an upgrade a connection carries frames: a length of four bytes, big endian, and that
+// many bytes. The protocol defines the requests. An answer is one byte, 0 for a result and
 // 1 for an error, and JSON. There is one answer to each request, in their order.
 //
-// HTTP costs more than a claim does: with it half of a supervisor's time went into headers.
+// HTTP costs more than a claim: with it a supervisor would spend half of its time on headers.
 const (
 	answerResult = 0
 	answerError  = 1
@@ -55,7 +55,7 @@ func parseAnswer(b []byte) (json.RawMessage, error) {
 	return nil, e
 }
 
-// readFrame reads one frame into memory of its own.
+// readFrame reads one frame into newly allocated memory.
 func readFrame(r *bufio.Reader) ([]byte, error) {
 	var head [4]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {

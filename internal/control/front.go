@@ -13,11 +13,10 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// front keeps the socket reachable. Somebody's cleaning of /tmp may delete it
-// under a supervisor that lives: nobody could reach that one again, nor start
-// another. It looks whether its socket is there whenever the ledger has changed,
-// for then somebody is there who may want it; a starter that finds the lock held
-// and no socket makes such a change (call).
+// front keeps the socket reachable. A cleaner of /tmp may delete it while the supervisor lives:
+// then no client could reach the supervisor, or start another. It checks the socket after every
+// change of the ledger, since a client may need it then; a starter that finds the lock held and no
+// socket makes such a change (call).
 type front struct {
 	layout team.Layout
 	srv    *http.Server
@@ -38,7 +37,7 @@ func (f *front) start(srv *http.Server, l net.Listener) {
 	f.serve(l)
 }
 
-// serve goes on with a listener; the caller holds f.mu.
+// serve starts serving a listener; the caller holds f.mu.
 func (f *front) serve(l net.Listener) {
 	f.now = l
 	f.done.Go(func() {
@@ -52,7 +51,7 @@ func (f *front) serve(l net.Listener) {
 	})
 }
 
-// look makes the socket anew where it is gone.
+// look creates the socket again if it is missing.
 func (f *front) look() {
 	if _, err := os.Lstat(f.layout.Socket()); !errors.Is(err, os.ErrNotExist) {
 		return
@@ -83,7 +82,7 @@ func (f *front) close() {
 	f.closed = true
 }
 
-// call makes the supervisor look at its socket, by a change of the ledger.
+// call makes the supervisor check its socket, by a change of the ledger.
 func call(ctx context.Context, l team.Layout) error {
 	db, err := ledger.Open(ctx, l.Ledger(), ledger.Options{LockPath: l.LedgerLock()})
 	if err != nil {

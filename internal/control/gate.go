@@ -11,9 +11,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// gate keeps requests waiting until the supervisor has adopted its members, so that who
-// asks meanwhile is told apart from who asks one that does not answer: a ping is answered
-// as soon as the socket is there.
+// gate holds requests until the supervisor has adopted its members. A ping is answered as soon as
+// the socket exists, so that a client can distinguish a starting supervisor from a silent one.
 type gate struct {
 	mux     *http.ServeMux
 	ping    http.HandlerFunc

@@ -13,18 +13,18 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// keeper knows which ledger a supervisor serves. A directory that was removed, moved
-// away or put back from a backup leaves the supervisor with files that nobody will
-// ever read again: it has to leave before it answers anything more.
+// keeper knows which ledger a supervisor serves. After its directory was removed, moved
+// away or restored from a backup, a supervisor has files that nothing will read again: it
+// must exit before it answers another request.
 //
-// It looks whenever the ledger's files have changed, their removal included, and
-// before each request.
+// It checks whenever the ledger's files have changed or were removed, and before each
+// request.
 type keeper struct {
 	layout team.Layout
 	file   os.FileInfo // the ledger
 	id     string
 	dir    *os.File // the team's directory
-	handle int      // of the ledger, without having it open; -1: none
+	handle int      // of the ledger, without opening it; -1: none
 	once   sync.Once
 	lost   chan struct{} // closed when the ledger has lost its name
 }
@@ -57,7 +57,7 @@ func (k *keeper) look() error {
 		WithReason(reasonOther).WithHint("try again")
 }
 
-// check looks, and compares the ledger with the one that a request is about.
+// check compares the ledger with the one on disk and the one that a request is about.
 func (k *keeper) check(theirs string) error {
 	if k == nil {
 		return nil
@@ -99,8 +99,8 @@ func (k *keeper) owns() bool {
 	return err == nil && os.SameFile(here, there)
 }
 
-// removed reports that the team is gone, not only its name: its directory, or its
-// ledger with nothing in its place.
+// removed reports that the team was deleted, not only renamed: its directory, or its ledger
+// without a replacement.
 func (k *keeper) removed() bool {
 	fi, err := k.dir.Stat()
 	if err == nil && links(fi) == 0 {
@@ -113,9 +113,9 @@ func (k *keeper) removed() bool {
 	return errors.Is(err, os.ErrNotExist) || !k.owns()
 }
 
-// leave takes leave of a team that has lost its ledger. The agents of one that was
-// removed are ended: the directories that they work in are gone, and no later supervisor
-// knows all of them. Those of one that was moved are left for the next supervisor.
+// leave ends the service of a team that has lost its ledger. The agents of a removed team are
+// ended: their directories are missing, and no later supervisor knows all of them. Those of a
+// moved team are left for the next supervisor.
 func (k *keeper) leave(sup *supervisor.Supervisor, log *slog.Logger) {
 	w := supervisor.LastWords{At: time.Now().UTC(), PID: os.Getpid(), Team: k.layout.Key, Dir: k.layout.Dir, Why: "moved"}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)

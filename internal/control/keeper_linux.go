@@ -18,7 +18,7 @@ func closeHandle(fd int) {
 	}
 }
 
-// handleLinks is how many names the file has; -1: it is not known.
+// handleLinks returns how many names the file has; -1 if unknown.
 func handleLinks(fd int) int {
 	var st unix.Stat_t
 	if fd < 0 || unix.Fstat(fd, &st) != nil {

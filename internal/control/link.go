@@ -26,11 +26,11 @@ type link struct {
 
 	mu   sync.Mutex
 	idle []*frameConn
-	none bool // the supervisor is of a version without the protocol
+	none bool // the supervisor's version does not have the protocol
 }
 
-// ask sends the request that put appends to a buffer as a frame, and waits for its answer.
-// again says that it may be sent twice. Errors of the connection wrap ledger.ErrWriterGone.
+// ask sends the request that put appends to a buffer as a frame, and waits for its answer. again
+// permits sending it twice. Errors of the connection wrap ledger.ErrWriterGone.
 func (l *link) ask(ctx context.Context, put func([]byte) []byte, again bool) (json.RawMessage, error) {
 	l.mu.Lock()
 	none := l.none
@@ -157,8 +157,8 @@ func (l *link) dial(ctx context.Context) (conn *frameConn, err error) {
 	return &frameConn{Conn: q, r: r}, nil
 }
 
-// roundTrip sends one request and reads the content of its answer. After an error the
-// connection is of no use.
+// roundTrip sends one request and reads the content of its answer. After an error the connection
+// is unusable.
 func (c *frameConn) roundTrip(ctx context.Context, put func([]byte) []byte) ([]byte, error) {
 	defer func(stop func() bool) { c.spoiled = !stop() }(onEnd(ctx, c))
 	c.buf = put(c.buf[:0])
@@ -171,8 +171,8 @@ func (c *frameConn) roundTrip(ctx context.Context, put func([]byte) []byte) ([]b
 	return readFrame(c.r)
 }
 
-// onEnd interrupts a connection when ctx ends. The returned function takes that
-// back; false says that it came too late.
+// onEnd interrupts a connection when ctx ends. The returned function cancels that; false means
+// that it came too late.
 func onEnd(ctx context.Context, c net.Conn) func() bool {
 	if ctx.Done() == nil {
 		return func() bool { return true }

@@ -32,8 +32,8 @@ func (f mailFrames) answer(ctx context.Context, frame []byte) (json.RawMessage, 
 	return json.Marshal(d)
 }
 
-// Settle has the supervisor mail a posted delivery. Nothing is done twice when it is asked
-// again, so it may be.
+// Settle makes the supervisor mail a posted delivery. It may be called again: nothing is done
+// twice.
 func (c *Client) Settle(ctx context.Context, d ledger.Delivery) (ledger.Delivery, error) {
 	data, err := json.Marshal(d)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// peers accepts only connections of our own uid: the directory is private
-// already, this holds if somebody opens it up.
+// peers accepts only connections of our own uid. The directory is already private; this also holds
+// if it is opened to others.
 type peers struct {
 	net.Listener
 	log *slog.Logger
