@@ -9,24 +9,23 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Fresh marks as read what is unread in the mailbox and not for the generation that
-// starts: what an earlier member of the same name left, which the ledger has as
-// dropped since that member left, and what was dropped when the generation began.
-// What a damaged or deleted mailbox lacks of its own mail is put back. It may be
-// called again, and while others mail.
+// Fresh marks as read the unread mail in the mailbox that is not for the starting generation: mail
+// of an earlier member of the same name, which the ledger has as dropped since that member left,
+// and mail that was dropped when the generation began. Mail of its own that a damaged or deleted
+// mailbox lost is restored. It may be called again, and while others mail.
 func (m Mailer) Fresh(ctx context.Context, row ledger.Member) error {
 	box, err := m.Box(row.Name)
 	if err != nil || row.StartedAt == 0 && gone(box) {
 		return err
 	}
-	if m.lacking(box) { // nobody may mail for long
+	if m.lacking(box) { // the lock must be held only briefly
 		if _, err := m.restore(ctx, box, row.SessionKey); err != nil {
 			return err
 		}
 	}
 	for range 5 {
-		// Damage is repaired by who meets it, and nobody else would learn of it: the
-		// generation that starts reads a sound file.
+		// The reader that finds damage repairs it, and no other would learn of it: the starting
+		// generation reads a sound file.
 		if err = m.fresh(ctx, box, row); !damaged(err) {
 			break
 		}
@@ -53,8 +52,8 @@ func (m Mailer) fresh(ctx context.Context, box *inbox.Box, row ledger.Member) er
 	return err
 }
 
-// ofAnother reports that an entry is not for this generation: it was sent to another
-// session, is dropped, or is of a foreign program and older than the member.
+// ofAnother reports that an entry is not for this generation: it was sent to another session, is
+// dropped, or is of a foreign program and older than the member.
 func (m Mailer) ofAnother(ctx context.Context, e inbox.Entry, row ledger.Member) (bool, error) {
 	if e.ID != "" {
 		d, err := m.Ledger.Delivery(ctx, e.ID, row.Name)
@@ -69,8 +68,8 @@ func (m Mailer) ofAnother(ctx context.Context, e inbox.Entry, row ledger.Member)
 	return err == nil && at.UnixMilli() < row.JoinedAt, nil
 }
 
-// open says, under a mailbox's lock, whether a delivery may still go into it: its
-// recipient may have left meanwhile, and its name be another's.
+// open reports, under a mailbox's lock, whether a delivery may still be appended: its recipient
+// may have left meanwhile, and another may have its name.
 func (m Mailer) open(ctx context.Context, d ledger.Delivery) func() (bool, error) {
 	return func() (bool, error) {
 		now, err := m.Ledger.Delivery(ctx, d.MessageID, d.Recipient)

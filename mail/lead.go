@@ -26,8 +26,8 @@ type LeadReader struct {
 	over  bool           // more was refused than the tail remembers: it is not noted
 }
 
-// leadNoteBytes is how many bytes of the lead's mailbox a reader that stays reads before it
-// notes how far it has come: what others have to read again, at most.
+// leadNoteBytes is how many bytes of the lead's mailbox a permanent reader reads before it records
+// its position: at most that much is read again by others.
 const leadNoteBytes = 256 << 10
 
 // leadNote is that file. It is about one ledger: a request that another ledger does not have,
@@ -38,13 +38,13 @@ type leadNote struct {
 	Box    inbox.TailMark `json:"mailbox"`
 }
 
-// Taken is what became of a request.
+// Taken is the outcome of a request.
 type Taken int
 
 const (
 	Done    Taken = iota
 	Refused       // the next Read offers it again while it is unread
-	Failed        // it may succeed the next time: the next Read starts anew
+	Failed        // it may succeed next time: the next Read starts again
 )
 
 // Read calls take with each new request, and with each that take has refused before.

@@ -19,8 +19,8 @@ import (
 // Mailer posts messages and moves them into mailboxes, from any process.
 //
 // An entry is in the mailbox once and in its sender's order, whichever process is killed at
-// whichever point: one that is there and not marked is among the newest, or old enough to be
-// searched for in the whole file.
+// whichever point: an entry that is present but not marked is among the newest, or old
+// enough to be searched for in the whole file.
 type Mailer struct {
 	Layout team.Layout
 	Ledger *ledger.Ledger
@@ -35,15 +35,15 @@ type Settler interface {
 	Settle(ctx context.Context, d ledger.Delivery) (ledger.Delivery, error)
 }
 
-// sweepAge is how long a posted message is left to posters to mail.
+// sweepAge is how long mailing a posted message is left to its poster.
 const sweepAge = 500 * time.Millisecond
 
 // mailWait bounds how long a mailbox is waited for: until the lock of another program that
 // was killed counts as abandoned, and a little longer.
 const mailWait = mkdirlock.Stale + 5*time.Second
 
-// markWait bounds how long a mailbox is locked while the mark of what stands in it is
-// being written: a writer may be frozen.
+// markWait bounds how long a mailbox is locked while the mark of its entries is being written: a
+// writer may be frozen.
 const markWait = 2 * time.Second
 
 // Post posts a message durably and then mails it. An error before it is posted is
@@ -58,9 +58,9 @@ func (m Mailer) Post(ctx context.Context, in ledger.NewMessage) (ledger.Message,
 	return msg, ds, nil
 }
 
-// Deliver mails what the caller has just posted, and tells in ds how far that came.
+// Deliver mails messages that the caller has just posted, and records the progress in ds.
 func (m Mailer) Deliver(ctx context.Context, ds []ledger.Delivery) {
-	// Posted is a promise: mailing goes on when the caller goes away.
+	// Posted is a promise: mailing continues when the caller is gone.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), mailWait)
 	defer cancel()
 	for i := range ds {
@@ -73,8 +73,8 @@ func (m Mailer) Deliver(ctx context.Context, ds []ledger.Delivery) {
 	}
 }
 
-// Collect mails what was posted to a member and is not in its mailbox: whoever reads the
-// mailbox must not depend on a poster that was killed or gave up.
+// Collect mails the messages that were posted to a member and are not in its mailbox: a reader of
+// the mailbox must not depend on a poster that was killed or gave up.
 func (m Mailer) Collect(ctx context.Context, to ledger.Member) error {
 	ctx, cancel := context.WithTimeout(ctx, mailWait)
 	defer cancel()
@@ -89,7 +89,7 @@ func (m Mailer) Collect(ctx context.Context, to ledger.Member) error {
 	return err
 }
 
-// errLacking says that a mailbox has to be restored before anything is appended to it.
+// errLacking means that a mailbox must be restored before an append.
 var errLacking = errors.New("the mailbox lacks messages")
 
 // mail writes a posted delivery to its mailbox and marks it mailed, through the supervisor if
@@ -198,7 +198,7 @@ func young(d ledger.Delivery, now time.Time) bool {
 	return age >= 0 && age < sweepAge
 }
 
-// markMailed marks what stands in a mailbox, and returns how many that moved.
+// markMailed marks the entries of a mailbox, and returns how many changed their state.
 func (m Mailer) markMailed(ctx context.Context, to string, there []inbox.Due) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, markWait)
 	defer cancel()
@@ -261,7 +261,7 @@ func (m Mailer) takeOver(ctx context.Context, o ledger.Outgoing) error {
 	if err != nil {
 		return err
 	}
-	if to.RemovedAt != 0 { // somebody else may have the name now
+	if to.RemovedAt != 0 { // another member may have the name now
 		_, err := m.Ledger.Mark(ctx, ledger.DeliveryMark{
 			MessageID: d.MessageID, Recipient: d.Recipient, State: team.Dropped, Reason: "the recipient has left",
 		})
@@ -270,7 +270,7 @@ func (m Mailer) takeOver(ctx context.Context, o ledger.Outgoing) error {
 	return m.mail(ctx, &d)
 }
 
-// entry is a message as it stands in a mailbox.
+// entry returns a message in the form of a mailbox entry.
 func (m Mailer) entry(ctx context.Context, msg ledger.Message) inbox.Entry {
 	from, err := m.Ledger.Member(ctx, msg.From)
 	if err != nil {
@@ -279,7 +279,7 @@ func (m Mailer) entry(ctx context.Context, msg ledger.Message) inbox.Entry {
 	return entryOf(msg, from.Color)
 }
 
-// EntryOf is a message that nobody has mailed yet as it will stand in its mailbox.
+// EntryOf returns the future mailbox entry of a message that is not mailed yet.
 func EntryOf(p ledger.Unmailed) inbox.Entry {
 	color := ""
 	if p.Color != nil {

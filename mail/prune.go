@@ -14,7 +14,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// KeepRead is how many read messages stay in a mailbox; the ledger has them all.
+// KeepRead is how many read messages remain in a mailbox; the ledger has them all.
 const KeepRead = 200
 
 // A look reads the whole file. So a mailbox is looked at again when it has grown by
@@ -30,9 +30,9 @@ func (m Mailer) Box(name string) (*inbox.Box, error) {
 	return inbox.Open(m.Layout.Inboxes(), m.Layout.Locks(), name)
 }
 
-// Prune takes what was read out of a member's mailbox but for the newest, and marks
-// in the ledger that it was read: the file that says so forgets it. Notices that newer
-// ones have replaced are marked as read first.
+// Prune removes the read messages except the newest from a member's mailbox, and marks in the
+// ledger that they were read, since the file no longer shows it. Notices that newer ones have
+// replaced are marked as read first.
 func (m Mailer) Prune(ctx context.Context, to ledger.Member) (int, error) {
 	box, err := m.Box(to.Name)
 	if err != nil {
@@ -153,7 +153,7 @@ func (m Mailer) PruneGrown(ctx context.Context, sizes map[string]int64) (map[str
 	return next, all.ErrorOrNil()
 }
 
-// boxSize is the size of a mailbox file in bytes; a missing one has none.
+// boxSize returns the size of a mailbox file in bytes; 0 if it is missing.
 func (m Mailer) boxSize(name string) (int64, error) {
 	box, err := m.Box(name)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// gone reports that a mailbox has no file, or one without a byte in it: it never
-// had mail, or somebody deleted or emptied it. Then what the ledger has comes first.
+// gone reports that a mailbox has no file, or an empty one: it never had mail, or the file was
+// deleted or emptied. Then the ledger decides.
 func gone(box *inbox.Box) bool {
 	fi, err := os.Stat(box.Path())
 	return errors.Is(err, os.ErrNotExist) || err == nil && fi.Size() == 0
@@ -29,9 +29,9 @@ func (m Mailer) lacking(box *inbox.Box) bool {
 	return lacks || gone(box)
 }
 
-// overwritten reports that a mailbox lacks the newest message that it has had and nobody is
-// known to have taken: another program has removed it, or put something older in the
-// file's place.
+// overwritten reports that a mailbox lacks the newest message that it has had and that no reader
+// is known to have taken: another program has removed it, or has replaced the file by an older
+// one.
 func (m Mailer) overwritten(ctx context.Context, box *inbox.Box, session string) (bool, error) {
 	id, err := m.Ledger.NewestMailed(ctx, session)
 	if err != nil || id == "" {
@@ -118,21 +118,20 @@ func (m Mailer) Restore(ctx context.Context, to ledger.Member) error {
 	return nil
 }
 
-// damaged reports that a mailbox was found damaged: its file is repaired and what
-// could not be read is aside, but what was to be done was not done.
+// damaged reports that a mailbox was found damaged: its file is repaired and the unreadable part
+// is kept aside, but the operation was not done.
 func damaged(err error) bool {
 	var corrupt *inbox.CorruptError
 	return errors.As(err, &corrupt)
 }
 
-// restore reconciles a mailbox with the ledger and returns how many messages it put back.
-// Until that is done the mailbox is marked as lacking: whoever mails next, or starts
-// next, goes on with it. If the member was
-// renamed meanwhile, its mailbox has another name.
+// restore reconciles a mailbox with the ledger and returns how many messages it put back. Until
+// then the mailbox is marked as incomplete: the next process that mails, or starts, continues it.
+// If the member was renamed meanwhile, its mailbox has another name.
 func (m Mailer) restore(ctx context.Context, box *inbox.Box, session string) (back int, err error) {
 	for range 5 {
 		var mark string
-		if mark, err = box.Lack(context.WithoutCancel(ctx)); err != nil { // also by one who runs out of time
+		if mark, err = box.Lack(context.WithoutCancel(ctx)); err != nil { // even if the deadline has passed
 			return back, err
 		}
 		// Damaged or deleted again meanwhile: nothing was put back.
@@ -161,7 +160,7 @@ func (m Mailer) restore(ctx context.Context, box *inbox.Box, session string) (ba
 			return back, err
 		}
 	}
-	return back, err // damaged over and over: the mark stands
+	return back, err // damaged repeatedly: the mark stays
 }
 
 // errRenamed reports that a mailbox does not belong to the member any more.
@@ -236,7 +235,7 @@ func (m Mailer) putBack(ctx context.Context, box *inbox.Box, session, mark strin
 	return mark, back, err
 }
 
-// expected are messages as they stand, or are to stand, in a mailbox.
+// expected are messages as they are, or should be, in a mailbox.
 func expected(out []ledger.Outgoing) []inbox.Expected {
 	want := make([]inbox.Expected, len(out))
 	for i, o := range out {
@@ -248,8 +247,8 @@ func expected(out []ledger.Outgoing) []inbox.Expected {
 	return want
 }
 
-// Lost is how many messages a member's mailbox has had and lacks, without a sign that
-// they were taken. Nothing is changed.
+// Lost returns how many messages a member's mailbox has had and lacks, without evidence that they
+// were taken. It changes nothing.
 func (m Mailer) Lost(ctx context.Context, to ledger.Member) (int, error) {
 	id, err := m.Ledger.NewestMailed(ctx, to.SessionKey)
 	if err != nil || id == "" {
@@ -276,9 +275,9 @@ func (m Mailer) Lost(ctx context.Context, to ledger.Member) (int, error) {
 	return n, nil
 }
 
-// BoxRepair says what became of one mailbox.
+// BoxRepair is the outcome of repairing one mailbox.
 type BoxRepair struct {
-	Damaged  *inbox.CorruptError // what was found and where it is now; nil for a sound file
+	Damaged  *inbox.CorruptError // the damage and where it is kept now; nil for a sound file
 	Restored int                 // messages of the ledger that were put back
 }
 

@@ -30,7 +30,7 @@ func (p peers) Accept() (net.Conn, error) {
 	}
 }
 
-// checkPeer refuses a listener of another user, whose socket is in the place of ours.
+// checkPeer refuses a listener of another user that has taken the place of our socket.
 func checkPeer(c net.Conn) error {
 	uid, err := peerUID(c)
 	if err != nil {

@@ -15,8 +15,8 @@ func peerUID(c net.Conn) (int, error) {
 	return int(cred.Uid), nil
 }
 
-// peerPID is the process that listens at the other end of a Unix socket, 0 where it
-// cannot be seen from here.
+// peerPID returns the process that listens at the other end of a Unix socket, 0 if it is not
+// visible from here.
 func peerPID(c net.Conn) (int, error) {
 	cred, err := peerCred(c)
 	if err != nil {

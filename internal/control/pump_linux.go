@@ -15,20 +15,19 @@ import (
 )
 
 const (
-	// gatherStep and gatherMost are how long those who wrote with the last batch are
-	// waited for: they were answered together and come back together. Committed
-	// without each other they fall into halves, with twice as many commits.
+	// gatherStep and gatherMost bound the wait for the writers of the last batch: they were
+	// answered together and return together. Committed separately they fall into halves, with twice
+	// as many commits.
 	gatherStep = 60 * time.Microsecond
 	gatherMost = 3 * gatherStep
-	// pumpBuffer is what a connection reads into; a longer operation gets more, and
+	// pumpBuffer is the size of a connection's read buffer; a longer operation gets a larger one,
 	// only while it lasts.
 	pumpBuffer = 4 << 10
 )
 
-// pump carries the operations of all connections on one goroutine: what is there to
-// be read becomes one batch, which is committed and answered before the next. With a
-// goroutine for each connection most of a claim's cost was handing it from one to the
-// other and back.
+// pump carries the operations of all connections on one goroutine: all input that can be
+// read becomes one batch, which is committed and answered before the next. With a
+// goroutine for each connection most of a claim's cost was switching between them.
 //
 // The goroutine waits on an epoll descriptor of its own, which the runtime watches in
 // turn: it holds no thread while nothing happens.
@@ -43,7 +42,7 @@ type pump struct {
 	leaving bool
 	grace   time.Duration // for the last answers
 
-	// What follows belongs to run.
+	// The following fields belong to run.
 	events   []unix.EpollEvent
 	ops      []ledger.Op // the batch
 	from     []*pumped   // who sent each
@@ -137,8 +136,8 @@ func (p *pump) control(how, fd int, want uint32) (err error) {
 	return errors.Join(ctlErr, err)
 }
 
-// close ends all connections once what is under way is answered; a client that does
-// not take its answer within wait loses it.
+// close ends all connections after the current operations are answered; a client that does not
+// take its answer within wait loses it.
 func (p *pump) close(wait time.Duration) {
 	p.mu.Lock()
 	first := !p.leaving
@@ -166,7 +165,7 @@ func (p *pump) run() {
 	p.leave()
 }
 
-// wait takes what is there, or parks until something is. It returns false at the end.
+// wait collects the events that are ready, or parks until one is. It returns false at the end.
 func (p *pump) wait() bool {
 	n := 0
 	err := p.raw.Read(func(epfd uintptr) bool {
@@ -199,7 +198,7 @@ func pause(d time.Duration) {
 	_, _ = unix.Ppoll(nil, &ts, nil)
 }
 
-// take makes operations of what n events tell of.
+// take reads the operations of n events.
 func (p *pump) take(n int) {
 	for _, e := range p.events[:n] {
 		p.mu.Lock()
@@ -294,8 +293,8 @@ func (p *pump) write() {
 	p.from = asked[:0]
 }
 
-// flush hands a connection what it is to be told. What it does not take now waits,
-// and it is not read from meanwhile.
+// flush sends a connection its answers. Answers that it cannot take now wait, and nothing is read
+// from it meanwhile.
 func (p *pump) flush(c *pumped) {
 	for len(c.out) > 0 {
 		n, err := unix.Write(c.fd, c.out)

@@ -10,17 +10,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// quiet is a connection whose reads and writes the runtime's scheduler does not see:
-// they never block, for the socket does not, and who has to wait parks. As a system
-// call that may block, the first one after a rest wakes the runtime's monitor, which
-// then looks around every 20 us until the process rests again: a third of what an
-// operation costs its client.
+// quiet is a connection whose reads and writes bypass the runtime's scheduler: the socket is
+// non-blocking, and a caller that must wait parks. The first system call that may block after an
+// idle period would wake the runtime's monitor, which then polls every 20 us until the process is
+// idle again: a third of what an operation costs its client.
 type quiet struct {
 	net.Conn
 	raw syscall.RawConn
 }
 
-// quietly makes a connection quiet where it can be.
+// quietly makes a connection quiet if possible.
 func quietly(c net.Conn) net.Conn {
 	sc, ok := c.(syscall.Conn)
 	if !ok {

@@ -91,7 +91,7 @@ var routes = map[string]func(ctx context.Context, s *server, body []byte) (any, 
 	}),
 }
 
-// one is the name of a request about one member; "" names none.
+// one returns the name of a request about one member; "" if there is none.
 func one(names []string) string {
 	if len(names) != 1 {
 		return ""

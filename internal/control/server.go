@@ -40,7 +40,7 @@ type server struct {
 	mail   streams // deliveries to be mailed
 }
 
-// ServeIn is what the supervisor's process is made of.
+// ServeIn has the parts of the supervisor's process.
 type ServeIn struct {
 	Layout team.Layout
 	// Build makes the supervisor's parts once the lock is held: its configuration
@@ -69,7 +69,7 @@ func Serve(ctx context.Context, in ServeIn) (err error) {
 		return err
 	}
 	defer keep.close()
-	_ = os.Remove(l.SupervisorPID()) // nobody reads the pid of the one before
+	_ = os.Remove(l.SupervisorPID()) // nothing reads the previous supervisor's pid
 	if err := os.WriteFile(l.SupervisorPID(), []byte(strconv.Itoa(os.Getpid())+"\n"), 0o600); err != nil {
 		return fmt.Errorf("write pid: %w", err)
 	}
@@ -144,8 +144,8 @@ func Serve(ctx context.Context, in ServeIn) (err error) {
 	return err
 }
 
-// own takes the locks of a supervisor. That of the sockets may be held for a moment by
-// one that was at this path with another directory, and is leaving.
+// own takes the locks of a supervisor. The lock of the sockets may be held for a moment by an
+// exiting supervisor of another directory at the same path.
 func own(l team.Layout) (unlock func() error, err error) {
 	if err := PrivateDir(l.Runtime()); err != nil {
 		return nil, err
@@ -170,8 +170,8 @@ func own(l team.Layout) (unlock func() error, err error) {
 	return held.Unlock, nil
 }
 
-// placeOf is where the ledger belongs; restored says that its directory was put there,
-// or moved, since a supervisor last ran. A ledger that is elsewhere is refused.
+// placeOf returns where the ledger belongs; restored reports that its directory was restored
+// there, or moved, since a supervisor last ran. A ledger at another place is refused.
 func placeOf(ctx context.Context, l team.Layout, db *ledger.DB) (p ledger.Place, restored bool, err error) {
 	if p, err = ledger.New(db, nil).Place(ctx); err != nil {
 		return p, false, err
@@ -211,7 +211,7 @@ func sayAdopted(l team.Layout) error {
 	return f.Close()
 }
 
-// newServer makes the server of a supervisor that is still to be made.
+// newServer returns the server of a supervisor that does not exist yet.
 func newServer(ctx context.Context, in ServeIn, keep *keeper) *server {
 	s := &server{keeper: keep, ops: streams{protocol: opsProtocol, keeper: keep}, mail: streams{protocol: mailProtocol, keeper: keep}}
 	s.front = &front{layout: in.Layout, log: in.Log, failed: make(chan error, 1)}
@@ -250,15 +250,14 @@ func (s *server) serve(ctx context.Context, in ServeIn) error {
 	case s.failed = <-s.front.failed:
 		return fmt.Errorf("serve %s: %w", in.Layout.Socket(), s.failed)
 	}
-	if s.keeper.owns() { // who comes now needs the next one
+	if s.keeper.owns() { // a new caller needs the next supervisor
 		_ = os.Remove(in.Layout.SupervisorPID())
 	}
 	return s.close(nil)
 }
 
-// close ends the server, if that was not done: requests under way get their answer;
-// those that wait for a member do not hold it up, and those that wait for the start get
-// why there was none.
+// close ends the server, if it is still open. Current requests get their answer; those that wait
+// for a member do not delay it, and those that wait for the start get the reason of its failure.
 func (s *server) close(why error) error {
 	if s.closed {
 		return nil
@@ -317,8 +316,8 @@ func (s *server) handler(f func(context.Context, *server, []byte) (any, error)) 
 	}
 }
 
-// listen makes the runtime directory and the socket. The caller holds the lock,
-// so a socket that stands there is nobody's.
+// listen creates the runtime directory and the socket. The caller holds the lock, so an existing
+// socket has no owner.
 func listen(l team.Layout) (net.Listener, error) {
 	if err := PrivateDir(l.Runtime()); err != nil {
 		return nil, err
@@ -344,7 +343,7 @@ func listen(l team.Layout) (net.Listener, error) {
 // maxSocketPath is sun_path less its NUL, the smaller of Linux and macOS.
 const maxSocketPath = 103
 
-// PrivateDir makes a team's directory of sockets, and refuses one that others own or can
+// PrivateDir creates a team's directory of sockets, and refuses one that others own or can
 // replace.
 func PrivateDir(dir string) error { return tool.SecureRuntime(dir) }
 

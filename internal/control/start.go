@@ -24,7 +24,7 @@ import (
 // startTimeout bounds the start of a supervisor, adoption of its members included.
 const startTimeout = 60 * time.Second
 
-// readyFD is the descriptor on which a started supervisor says that it listens.
+// readyFD is the descriptor on which a started supervisor reports that it listens.
 const readyFD = 3
 
 // EnvReady tells a supervisor process that its starter waits on readyFD.
@@ -65,7 +65,7 @@ func DialerFrom(exe []string, origin func(team.Layout) Origin) func(ctx context.
 func Writer(l team.Layout, direct ledger.Writer) (ledger.Writer, mail.Settler) {
 	client := newClient(l)
 	w := ledger.Switching(func(context.Context) (ledger.Writer, bool) {
-		if client.ops.connected() { // it says so itself when nobody is there any more
+		if client.ops.connected() { // it reports a missing supervisor itself
 			return client, true
 		}
 		if _, err := os.Lstat(client.socket); err != nil {
@@ -90,7 +90,7 @@ func startUp(ctx context.Context, l team.Layout, exe []string, from Origin) (err
 		return fmt.Errorf("wait to start the supervisor: %w", err)
 	}
 	defer func() { _ = lock.Unlock() }()
-	// The one that holds the team's lock may be leaving or just about to listen.
+	// The holder of the team's lock may be exiting or about to listen.
 	for called, died := false, 0; ; {
 		who, err := reach(ctx, l.Socket(), l.Ledger())
 		if err != nil || who == present {
@@ -132,7 +132,7 @@ func startUp(ctx context.Context, l team.Layout, exe []string, from Origin) (err
 	}
 }
 
-// supervisorLocks are what a supervisor holds for life.
+// supervisorLocks returns the locks that a supervisor holds for life.
 type supervisorLocks [2]*filelock.Held
 
 // Unlock frees them.
@@ -158,8 +158,8 @@ func isHeld(path string) bool {
 	return err == nil && held
 }
 
-// launch starts one supervisor process in a session of its own and waits until
-// it listens or has said why it cannot.
+// launch starts one supervisor process in a session of its own and waits until it listens or has
+// reported why it cannot.
 func launch(ctx context.Context, l team.Layout, exe, env []string, watch *startWatch) (err error) {
 	log, err := regular.OpenFile(l.SupervisorLog(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {

@@ -10,11 +10,10 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// A supervisor that is stopped before it listens, or once it has closed its socket, is
-// known by its locks only. Whoever waits to start one looks at the processes that it
-// waits for: the one that it has launched, the one that holds the locks of a supervisor,
-// and the command that is starting one. A start that is slow is waited for, however slow
-// it is; one that is stopped is not.
+// A supervisor that is stopped before it listens, or after it has closed its socket, is known only
+// by its locks. A starter therefore checks the processes that it waits for: the one that it has
+// launched, the holder of a supervisor's locks, and the command that is starting one. It waits for
+// a slow start without limit, but not for a stopped one.
 
 // startWatch watches those that a start waits for.
 type startWatch struct {
@@ -66,7 +65,7 @@ func (w *startWatch) why(pid int) error {
 	return hung(pid, "it is stopped")
 }
 
-// stopped is a process that the start waits for and that is stopped, 0 for none.
+// stopped returns a stopped process that the start waits for, 0 if there is none.
 func (w *startWatch) stopped() int {
 	if pid := int(w.child.Load()); pid != 0 && activity(pid) == doingStopped {
 		return pid
@@ -115,7 +114,7 @@ func (s *stoppage) look(pid int, now time.Time) int {
 	return pid
 }
 
-// stoppedHolder is a process that holds one of the locks and is stopped, 0 for none.
+// stoppedHolder returns a stopped process that holds one of the locks, 0 if there is none.
 func stoppedHolder(locks ...string) int {
 	for _, path := range locks {
 		if pid := holder(path); pid != 0 && pid != os.Getpid() && activity(pid) == doingStopped {

@@ -78,7 +78,7 @@ func (s *streams) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// together is the pump, where there can be one.
+// together is the pump, if one is possible.
 func (s *streams) together() *pump {
 	f, _ := s.frames.(opFrames)
 	b, ok := f.writer.(batcher)
@@ -111,8 +111,8 @@ func (s *streams) leave(c net.Conn) {
 	s.done.Done()
 }
 
-// close ends all connections once what is under way is answered; a client that
-// does not take its answer within wait loses it.
+// close ends all connections after the current operations are answered; a client that does not
+// take its answer within wait loses it.
 func (s *streams) close(wait time.Duration) {
 	s.mu.Lock()
 	s.closed = true

@@ -21,7 +21,7 @@ var classes = map[string]string{
 	"webfetch": fetch, "web_fetch": fetch, "fetch": fetch, "websearch": fetch, "google_web_search": fetch,
 }
 
-// classOf is the class of a tool; "" for a tool of nobody's that is known.
+// classOf returns the class of a tool; "" for an unknown tool.
 func classOf(tool string) string { return classes[strings.ToLower(tool)] }
 
 // wild matches a text against a pattern in which "*" stands for any text.
@@ -48,15 +48,15 @@ func wild(pattern, text string, fold bool) bool {
 	return true
 }
 
-// operators are what makes one line more than one command, or writes to a file.
+// operators are the characters that make a line more than one command, or write to a file.
 const operators = ";&|<>`()\n\r"
 
-// simple reports whether a command line is one command and nothing else, also if
-// what stands in quotes were not quoted.
+// simple reports whether a command line is one command and nothing else, even if its quoted parts
+// were not quoted.
 func simple(command string) bool { return !strings.ContainsAny(command, operators) }
 
-// parts are the commands of a line, as far as they can be told apart: each without
-// blanks at its ends and without the variables before it.
+// parts returns the commands of a line, as far as they can be separated: each without surrounding
+// blanks and without leading variables.
 func parts(command string) (out []string) {
 	for _, p := range strings.FieldsFunc(command, func(r rune) bool { return strings.ContainsRune(operators, r) }) {
 		words := strings.Fields(p)
@@ -74,7 +74,7 @@ var wrapped = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?:/usr)?(?:/bin/)?(?:ba|da|z)?sh -l?c (?:'([^']*)'|"([^"\\$` + "`" + `]*)"|([A-Za-z0-9_./-]+))$`)
 })
 
-// unwrap is what a shell is told to run where the command is nothing but that.
+// unwrap returns the command that a shell is told to run, if the line is nothing else.
 func unwrap(command string) string {
 	m := wrapped().FindStringSubmatch(strings.TrimSpace(command))
 	if m == nil {

@@ -73,7 +73,7 @@ func resolve(file string) (string, error) {
 			return "", err
 		}
 		if _, lerr := os.Lstat(at); lerr == nil {
-			return "", err // a link to what does not exist: it leads nobody knows where
+			return "", err // a link to a missing file: its target is unknown
 		}
 		rest = filepath.Join(filepath.Base(at), rest)
 	}

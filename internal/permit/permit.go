@@ -11,17 +11,17 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// By is who has answered where a rule has; no member can be called so.
+// By is the answerer of a request that a rule decided; no member can have this name.
 const By = "rules of the team"
 
-// Request is what somebody asks for.
+// Request is a request for permission.
 type Request struct {
 	Member  string
 	Mode    team.Mode
 	Dir     string   // where the member works; relative paths start there
 	Tool    string   // as the agent calls it
-	Command string   // of a shell; "" where it is not known
-	Paths   []string // of files; empty where they are not known
+	Command string   // of a shell; "" if unknown
+	Paths   []string // of files; empty if unknown
 }
 
 // Verdict is the answer to a request.
@@ -29,12 +29,12 @@ type Verdict int
 
 // Verdicts.
 const (
-	Ask   Verdict = iota // no rule says
+	Ask   Verdict = iota // no rule matches
 	Allow                // a rule allows it
 	Deny                 // a rule denies it
 )
 
-// Decide answers a request; rule is the one that does, as a person reads it.
+// Decide answers a request; rule is the deciding rule, in the form that a person reads.
 func Decide(p team.Permissions, r Request) (v Verdict, rule string) {
 	doubt := false
 	for _, d := range p.Deny {
@@ -81,7 +81,7 @@ type matched int
 const (
 	noMatch matched = iota
 	match
-	unknown // the rule is about something that the request does not tell
+	unknown // the rule is about a fact that the request does not contain
 )
 
 // about reports whether a rule is about the member and the tool at all.
@@ -129,8 +129,7 @@ func (r Request) denied(rule team.PermissionRule) matched {
 	return match
 }
 
-// unknownUnless: a tool that is of another class than those has nothing that could
-// match.
+// unknownUnless: a tool of a class other than those has nothing that could match.
 func (r Request) unknownUnless(classes ...string) matched {
 	if c := classOf(r.Tool); c == "" || slices.Contains(classes, c) {
 		return unknown

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Of is the request that a tool's input amounts to. What it does not understand is not
-// known, and allowed by no rule that asks for it.
+// Of returns the request that a tool's input means. Parts that it does not understand are unknown,
+// and no rule that requires them allows the request.
 func Of(tool string, input json.RawMessage) Request {
 	r := Request{Tool: tool}
 	var in map[string]json.RawMessage
