@@ -21,7 +21,7 @@ import (
 type agentKind struct {
 	name    string
 	share   int    // of twenty
-	program string // the CLI that it is a stand-in of
+	program string // the CLI that it imitates
 	args    []string
 	restart string
 	// steady: it runs whenever it is wanted. Others come and go by themselves.
@@ -32,7 +32,7 @@ type agentKind struct {
 	limits    team.Limits
 }
 
-// bombs is how many processes a bomber starts at most, limited or not.
+// bombs is the maximum number of processes that a bomber starts, limited or not.
 const bombs = 24
 
 // kinds make a team of twenty. A worker is teamctl's own.
@@ -101,7 +101,7 @@ func (w *world) backendFor(k agentKind, n *int) string {
 	return "auto"
 }
 
-// process reports whether the member has one of its own.
+// process reports whether the member has a process of its own.
 func (a *agentPlan) process() bool { return a.backend != inproc.Name }
 
 func (w *world) spawnIn(a *agentPlan) tool.SpawnIn {

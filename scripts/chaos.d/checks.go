@@ -19,8 +19,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// baseline is what the supervisor and the tmux server had open when the team was
-// up for the first time.
+// baseline is what the supervisor and the tmux server had open when the team first ran.
 type baseline struct{ sup, supPTYs, tmuxPTYs int }
 
 // allowance on top of the baseline: connections that idle, a pane that is being
@@ -40,9 +39,9 @@ func (w *world) quick() error {
 	return nil
 }
 
-// never lists what must not be seen at any moment: two generations of a member,
-// an exit or a completion that was told twice, a message that stands twice in a
-// mailbox, a lost status taken for success, a damaged ledger.
+// never lists states that must not occur at any moment: two generations of a member, an exit or a
+// completion that was reported twice, a duplicate message in a mailbox, a lost status taken for
+// success, a damaged ledger.
 func (w *world) never(ctx context.Context) []string {
 	bad := append(w.doubles(), w.look(ctx)...)
 	for _, a := range w.members {
@@ -55,11 +54,11 @@ func (w *world) never(ctx context.Context) []string {
 	return bad
 }
 
-// seen is what the events have told so far: in a long run nobody can read them all
-// after every fault.
+// seen is the state that the events have reported so far: in a long run there are too many to read
+// all of them after every fault.
 type seen struct {
 	seq         int64
-	exits       map[string]bool   // generations whose exit was told
+	exits       map[string]bool   // generations whose exit was reported
 	started     map[string]string // generations that were started and have not exited, and of whom
 	completions map[string]bool
 }
@@ -109,9 +108,8 @@ func stateOf(e ledger.Event) (s stateData) {
 	return s
 }
 
-// doubles finds members of which two generations live at once. What is read one
-// after the other may never have been at once: both have to live still after
-// both were seen.
+// doubles finds members with two live generations. Two states read one after the other may never
+// have existed at once: both must still be alive after both were seen.
 func (w *world) doubles() (bad []string) {
 	ps, err := w.processes()
 	if err != nil {
@@ -194,7 +192,7 @@ func (w *world) pending(ctx context.Context) (not []string) {
 			not = append(not, "instant1 is "+string(m.Observed))
 		}
 	}
-	// The dearer a look is, the later: who is asked all the time answers nobody else.
+	// The more expensive a check, the later it runs: frequent polls would keep the team from its work.
 	for _, more := range []func() []string{
 		func() []string { return w.strays(live) },
 		func() []string { return w.unfinished(ctx) },
@@ -210,8 +208,8 @@ func (w *world) pending(ctx context.Context) (not []string) {
 	return not
 }
 
-// up says what a member that is wanted running lacks: the ledger, the bundle, the
-// lock and the process have to agree.
+// up lists what a member that should be running lacks: the ledger, the bundle, the lock and the
+// process must agree.
 func (w *world) up(m ledger.Member) (not []string) {
 	say := func(format string, args ...any) { not = append(not, m.Name+" "+fmt.Sprintf(format, args...)) }
 	if m.Observed != team.Running {
@@ -283,8 +281,8 @@ func (w *world) retryFailed(ctx context.Context) error {
 	return nil
 }
 
-// undelivered messages: every one that was acknowledged is in the ledger, is out
-// of the outbox, was taken by a worker, and stands in the mailbox of who reads none.
+// undelivered lists lost messages: every acknowledged message is in the ledger, is out of the
+// outbox, was taken by a worker, and is in the mailbox of a member that does not read.
 func (w *world) undelivered(ctx context.Context) (not []string) {
 	posted, _, _ := w.traffic.snapshot()
 	boxes := map[string]map[string]int{}
@@ -369,7 +367,7 @@ func (w *world) litter(ctx context.Context) (not []string) {
 		if d.IsDir() && path == w.team.Layout.Worktrees() {
 			return fs.SkipDir
 		}
-		// What is young may belong to a writer that lives; it is swept later.
+		// A recent file may belong to a live writer; it is swept later.
 		if fi, err := d.Info(); err == nil && !d.IsDir() && tempName.MatchString(d.Name()) && time.Since(fi.ModTime()) > 2*time.Minute {
 			not = append(not, "litter: "+path)
 		}
@@ -381,7 +379,8 @@ func (w *world) litter(ctx context.Context) (not []string) {
 	return not
 }
 
-// settled checks what is too dear for every look, and what the team has open.
+// settled makes the checks that are too expensive for every round, and checks what the team has
+// open.
 func (w *world) settled(ctx context.Context) (bad []string) {
 	problems, err := w.team.Ledger.Check(ctx)
 	if err != nil {

@@ -12,9 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// diskSize is the size of the team's file system in MiB: little to fill, and enough for
-// what so many rounds leave, as mail that nobody reads, the ledger and the copies of
-// mailboxes that were damaged.
+// diskSize is the size of the team's file system in MiB: quick to fill, and enough for what that
+// many rounds leave, such as unread mail, the ledger and the copies of damaged mailboxes.
 func diskSize(rounds int) int { return 384 + rounds/4 }
 
 // disk is a small file system of the team's own.
@@ -58,9 +57,8 @@ func (d *disk) fill() (free func() error, err error) {
 // envInside marks the process that has its own view of what is mounted.
 const envInside = "CHAOS_INSIDE"
 
-// inside runs this program once more where its mounts are nobody else's, so that
-// none stays behind however it ends. It reports false when it is there already,
-// or may not go there.
+// inside runs this program again in a mount namespace of its own, so that no mount stays behind
+// however it ends. It reports false if it is there already, or is not permitted.
 func inside() (status int, ran bool) {
 	if os.Getenv(envInside) != "" {
 		_ = os.Unsetenv(envInside)
@@ -87,7 +85,7 @@ func inside() (status int, ran bool) {
 			}
 		}
 	}()
-	_ = cmd.Wait() // the status says it
+	_ = cmd.Wait() // the status has it
 	signal.Stop(sigs)
 	close(done)
 	if code := cmd.ProcessState.ExitCode(); code >= 0 {

@@ -4,7 +4,7 @@ package main
 
 import "errors"
 
-// disk is a small file system of the team's own; there is none here.
+// disk is a small file system for the team; this system has none.
 type disk struct{}
 
 func inside() (status int, ran bool) { return 0, false }

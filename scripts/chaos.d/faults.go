@@ -26,7 +26,7 @@ type fault struct {
 	do         func(context.Context, *world) error
 }
 
-// errSkip says that the fault cannot be done here or now.
+// errSkip means that the fault is not possible here or now.
 var errSkip = errors.New("nothing to do it to")
 
 var faults = []fault{
@@ -99,7 +99,7 @@ func killSupervisor(ctx context.Context, w *world) error {
 	return w.kill(ctx, id, "supervisor")
 }
 
-// kill ends a process of ours and waits for its death.
+// kill ends one of our processes and waits for its death.
 func (w *world) kill(ctx context.Context, id backends.ProcID, what string) error {
 	w.note("SIGKILL to %s %d", what, id.PID)
 	if err := w.signal(id, syscall.SIGKILL); err != nil {
@@ -191,7 +191,7 @@ func killPane(ctx context.Context, w *world) error {
 	return nil
 }
 
-// killSender: whatever the sender was told is posted has to arrive, and nothing twice.
+// killSender: every message that the sender was told is posted must arrive, exactly once.
 func killSender(ctx context.Context, w *world) error {
 	args := []string{"sender", w.opt.teamctl, fmt.Sprint(w.rand.IntN(60_000))}
 	for range 3 {
@@ -316,7 +316,7 @@ func contradict(ctx context.Context, w *world) error {
 	return w.orders(ctx, a.name, []string{"stop", "restart", "start", "stop", "start"})
 }
 
-// orders gives every order from a caller of its own; each has to get an answer.
+// orders gives every order from a caller of its own; each must get an answer.
 func (w *world) orders(ctx context.Context, name string, orders []string) error {
 	errs := make(chan error, len(orders))
 	for _, o := range orders {
@@ -333,7 +333,7 @@ func (w *world) orders(ctx context.Context, name string, orders []string) error 
 				_, err = w.team.Start(ctx, tool.Person(), []string{name})
 			}
 			if team.ReasonOf(err) == "superseded" || team.IsCode(err, team.CodeConflict) {
-				err = nil // another order came after it, and it says so
+				err = nil // another order came after it, as the error says
 			}
 			if err != nil {
 				err = fmt.Errorf("%s %s: %w", o, name, err)
@@ -367,11 +367,11 @@ func stopStubborn(ctx context.Context, w *world) error {
 		return errSkip
 	}
 	w.note("stop of %s, which ignores SIGTERM", a.name)
-	w.meanwhile(func() error { // it takes ten seconds, in which the world goes on
+	w.meanwhile(func() error { // it takes ten seconds, while other faults happen
 		began := time.Now()
 		out, err := w.team.Stop(ctx, tool.Person(), team.StopRequest{Names: []string{a.name}})
 		if supervisor.IsStopped(err) {
-			return nil // its supervisor was killed; the next one goes on with it
+			return nil // its supervisor was killed; the next one continues it
 		}
 		if err != nil {
 			return fmt.Errorf("stop %s: %w", a.name, err)
@@ -384,8 +384,7 @@ func stopStubborn(ctx context.Context, w *world) error {
 	return nil
 }
 
-// meanwhile does something that goes on while other faults happen; the next
-// settling waits for it.
+// meanwhile runs a function while other faults happen; the next settling waits for it.
 func (w *world) meanwhile(f func() error) {
 	w.behind.Go(func() {
 		if err := f(); err != nil {
@@ -401,7 +400,7 @@ func (w *world) tmux(ctx context.Context, args ...string) (string, error) {
 	return run(ctx, append([]string{"tmux", "-S", w.team.Layout.TmuxSocket()}, args...)...)
 }
 
-// freeze stops a process for a while, does what is to be done, and thaws it.
+// freeze stops a process for a while, calls a function, and thaws the process.
 func (w *world) freeze(ctx context.Context, id backends.ProcID, what string, meanwhile func()) error {
 	w.note("SIGSTOP to %s %d", what, id.PID)
 	if err := w.signal(id, syscall.SIGSTOP); err != nil {
@@ -430,7 +429,7 @@ func freezeAgent(ctx context.Context, w *world) error {
 	return w.freeze(ctx, id, what+a.name, func() {})
 }
 
-// freezeSupervisor: nobody's write may be lost or done twice.
+// freezeSupervisor: no write may be lost or done twice.
 func freezeSupervisor(ctx context.Context, w *world) error {
 	id, ok := w.supervisor()
 	if !ok {

@@ -21,8 +21,8 @@ func run(ctx context.Context, args ...string) (string, error) {
 	return string(out), nil
 }
 
-// deleteWorktree takes a worker's directory away under it. Its branch has every
-// commit; the task under way may fail.
+// deleteWorktree deletes the directory of a running worker. Its branch has every commit; the
+// current task may fail.
 func deleteWorktree(ctx context.Context, w *world) error {
 	a, ok := w.pick((*agentPlan).worker)
 	if !ok {
@@ -121,7 +121,7 @@ func fillDisk(ctx context.Context, w *world) error {
 	w.pause(ctx, 500*time.Millisecond)
 	err = errors.Join(err, free())
 	w.note("space again")
-	// What was begun while it was full may still come to its error.
+	// Operations that began while it was full may still fail.
 	t := time.NewTimer(100 * time.Millisecond)
 	defer t.Stop()
 	<-t.C

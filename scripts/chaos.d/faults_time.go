@@ -13,8 +13,8 @@ import (
 	"github.com/teamctl/teamctl/tool"
 )
 
-// pauseMember freezes members as a person would, does something to them meanwhile,
-// and lets some go on; the others stay paused until the next settling.
+// pauseMember freezes members as a person would, does something to them meanwhile, and thaws some;
+// the others stay paused until the next settling.
 func pauseMember(ctx context.Context, w *world) error {
 	var names []string
 	for range 1 + w.rand.IntN(3) {
@@ -33,7 +33,7 @@ func pauseMember(ctx context.Context, w *world) error {
 		return errSkip
 	}
 	if err != nil {
-		w.note("pause: %v", err) // one that is just down cannot be paused
+		w.note("pause: %v", err) // a member that is just down cannot be paused
 	}
 	switch w.rand.IntN(4) {
 	case 0:
@@ -47,7 +47,7 @@ func pauseMember(ctx context.Context, w *world) error {
 	return unskip(err)
 }
 
-// thaw lets go on what was paused.
+// thaw resumes the paused members.
 func (w *world) thaw(ctx context.Context) error {
 	for name := range w.paused {
 		_, err := w.team.Pause(ctx, tool.Person(), []string{name}, false)

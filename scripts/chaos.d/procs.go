@@ -113,7 +113,7 @@ func (w *world) facts(name string) (backends.Proc, error) {
 	return bundle.ReadProc(w.team.Layout.Bundle(name), "")
 }
 
-// tmuxServer is the private server, by what a member's pane says.
+// tmuxServer returns the private server, from the record of a member's pane.
 func (w *world) tmuxServer() (backends.ProcID, bool) {
 	for _, a := range w.members {
 		p, err := bundle.ReadPane(w.team.Layout.Bundle(a.name), "")
@@ -140,7 +140,7 @@ func (w *world) tmuxServers(ps []process) []process {
 	})
 }
 
-// zombies are dead children that a living process of ours has not reaped.
+// zombies returns dead children that a live process of ours has not reaped.
 func (w *world) zombies(ps []process) []string {
 	parents := map[int]string{os.Getpid(): "chaos"}
 	for _, p := range ps {

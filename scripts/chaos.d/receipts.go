@@ -14,14 +14,14 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// given is what the stand-ins of agent CLIs were really given: it stands in the requests
-// of their model, whatever their receipts say.
+// given is what the fake agent CLIs really received, from the requests of their model, whatever
+// their receipts say.
 type given struct {
 	model *fakemodel.Server
 	whole map[string]bool // messages that were in a request, by id
 }
 
-// programNames are the CLIs of which there are stand-ins.
+// programNames returns the CLIs that have fakes.
 func programNames() (names []string) {
 	for _, c := range agentlab.Clients() {
 		names = append(names, c.Name)
@@ -37,8 +37,8 @@ func standInKinds(programs []string) (kinds []agentKind) {
 	return kinds
 }
 
-// startModel starts the model of the stand-ins, puts them first in PATH, and makes the
-// home of a person who uses such programs.
+// startModel starts the model of the fakes, puts them first in PATH, and creates the home of a
+// person who uses such programs.
 func (w *world) startModel() (err error) {
 	if len(w.opt.programs) == 0 {
 		return nil
@@ -64,7 +64,8 @@ func (w *world) startModel() (err error) {
 	return err
 }
 
-// wake sends each stand-in a message, so that its model is asked with all that it has.
+// wake sends each fake a message, so that its next request to the model has its whole
+// conversation.
 func (w *world) wake(ctx context.Context) error {
 	for _, a := range w.members {
 		if a.program == "" {
@@ -77,7 +78,7 @@ func (w *world) wake(ctx context.Context) error {
 	return nil
 }
 
-// ungiven lists messages to stand-ins without a receipt, and those whose receipt is false.
+// ungiven lists messages to fakes without a receipt, and those with a false one.
 func (w *world) ungiven(ctx context.Context) (not []string) {
 	if w.given.model == nil {
 		return nil

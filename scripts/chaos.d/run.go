@@ -51,7 +51,7 @@ func (w *world) run(ctx context.Context) error {
 	return nil
 }
 
-// fault does one that can be done.
+// fault does one possible fault.
 func (w *world) fault(ctx context.Context) error {
 	for range 50 {
 		f := w.choose()
@@ -81,7 +81,7 @@ func (w *world) fault(ctx context.Context) error {
 	return nil
 }
 
-// settle brings everybody up again and checks everything.
+// settle brings all members up again and checks everything.
 func (w *world) settle(ctx context.Context) error {
 	began := time.Now()
 	w.behind.Wait()
@@ -118,10 +118,9 @@ func (w *world) settle(ctx context.Context) error {
 	return nil
 }
 
-// mend undoes what does not heal by itself: members that gave up or were told to
-// stop are started, mailboxes that were damaged get a message, members that a
-// fault spawned leave, and a run that nears its cap of messages is followed by a
-// new one.
+// mend repairs what does not recover by itself: members that gave up or were told to stop are
+// started, damaged mailboxes get a message, members that a fault spawned leave, and a run close to
+// its limit of messages is followed by a new one.
 func (w *world) mend(ctx context.Context) error {
 	c, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
@@ -164,7 +163,7 @@ func (w *world) mend(ctx context.Context) error {
 	}
 	if len(start) > 0 {
 		if _, err := sup.StartMembers(c, start); err != nil {
-			w.note("start of %v: %v", start, err) // some crash at once; the checks tell of the others
+			w.note("start of %v: %v", start, err) // some crash at once; the checks report the others
 		}
 	}
 	msgs, err := w.messages(c)
@@ -180,7 +179,7 @@ func (w *world) mend(ctx context.Context) error {
 		if err := w.traffic.send(c, name); err != nil {
 			return fmt.Errorf("send to %s, whose mailbox was damaged: %w", name, err)
 		}
-		// An append looks at the end of a mailbox only; who reads it sees the rest.
+		// An append checks only the end of a mailbox; a reader checks the rest.
 		if _, err := w.team.Inbox(c, name, false); err != nil {
 			return fmt.Errorf("read the damaged mailbox of %s: %w", name, err)
 		}
@@ -290,7 +289,7 @@ func (w *world) remove() error {
 	return os.RemoveAll(w.dir)
 }
 
-// report says what went wrong, keeps the state, and ends what still runs.
+// report prints what failed, keeps the state, and ends the processes.
 func (w *world) report(err error) {
 	if w.traffic != nil {
 		w.traffic.stop()
@@ -340,7 +339,7 @@ func (w *world) report(err error) {
 	fmt.Println("chaos: look at", state, "and run it again with --seed", w.opt.seed)
 }
 
-// total is how many faults were done.
+// total returns the number of faults done.
 func (w *world) total() (n int) {
 	for _, c := range w.counts {
 		n += c

@@ -30,15 +30,15 @@ type traffic struct {
 	left    int     // messages that this round still has
 }
 
-// A round posts so many messages, and adds a task for every third: on a slow machine
-// no more than on a fast one, since what has piled up makes every round after slower.
+// A round posts this many messages, and adds a task for every third: the same number on a slow
+// machine as on a fast one, since a backlog makes all later rounds slower.
 const perRound = 3
 
 func newTraffic(w *world) *traffic {
 	return &traffic{w: w, rand: rand.New(rand.NewPCG(w.opt.seed, 2))}
 }
 
-// start goes on until stop.
+// start continues until stop.
 func (t *traffic) start(ctx context.Context) {
 	ctx, t.cancel = context.WithCancel(ctx)
 	t.over = make(chan struct{})
@@ -98,7 +98,7 @@ func (t *traffic) message(ctx context.Context) {
 
 // send posts one message and remembers it.
 func (t *traffic) send(ctx context.Context, to string) error {
-	// What is posted is not taken back by the end of the traffic.
+	// The end of the traffic does not cancel a post.
 	c, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
 	out, err := t.w.team.Send(c, tool.Person(), tool.SendIn{Recipient: to, Content: fmt.Sprintf("hello %s, it is %s", to, time.Now().Format("15:04:05.000"))})
@@ -111,7 +111,7 @@ func (t *traffic) send(ctx context.Context, to string) error {
 	return nil
 }
 
-// task adds one that writes a file, some that need the work of an earlier one.
+// task adds a task that writes a file; some need the work of an earlier one.
 func (t *traffic) task(ctx context.Context) {
 	c, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
@@ -140,7 +140,7 @@ func (t *traffic) task(ctx context.Context) {
 	}
 }
 
-// fail judges an error of something that must work whoever is dead.
+// fail records an error of an operation that must work whatever is dead.
 func (t *traffic) fail(ctx context.Context, err error) {
 	if ctx.Err() != nil {
 		return
@@ -154,14 +154,14 @@ func (t *traffic) fail(ctx context.Context, err error) {
 	t.wrong = append(t.wrong, fmt.Errorf("%s: %w", time.Now().Format("15:04:05.000"), err))
 }
 
-// leniently says whether errors are in order from now on.
+// leniently sets whether errors are permitted from now on.
 func (t *traffic) leniently(on bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.lenient = on
 }
 
-// acknowledged remembers a message that a victim was told is posted.
+// acknowledged records a message that a victim was told is posted.
 func (t *traffic) acknowledged(ids ...string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -31,8 +31,8 @@ func opened(ctx context.Context, exe string) (*tool.Team, error) {
 	return newEnv(home, exe).Open(ctx, teamName)
 }
 
-// sender TEAMCTL SIZE NAME...: sends to one after the other, without an end, and
-// says the id of each message that it was told is posted.
+// sender TEAMCTL SIZE NAME... sends to one after the other, without end, and prints the id of each
+// message that it was told is posted.
 func sender(args []string) int {
 	ctx := context.Background()
 	t, err := opened(ctx, args[0])
@@ -56,7 +56,7 @@ func sender(args []string) int {
 	}
 }
 
-// claimer TEAMCTL OWNER: claims a task for a second, says so and holds it.
+// claimer TEAMCTL OWNER claims a task for a second, reports that and holds it.
 func claimer(args []string) int {
 	ctx := context.Background()
 	t, err := opened(ctx, args[0])

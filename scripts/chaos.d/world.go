@@ -21,7 +21,7 @@ import (
 // teamName is the team under torture.
 const teamName = "chaos"
 
-// world is the team, where it lives, and what was done to it.
+// world is the team, its directories, and the faults done to it.
 type world struct {
 	opt  options
 	rand *rand.Rand // of the goroutine that runs the rounds
@@ -51,12 +51,12 @@ type world struct {
 	slowest  time.Duration
 	slowName string
 
-	behind sync.WaitGroup // what goes on while faults happen
+	behind sync.WaitGroup // runs while faults happen
 	mu     sync.Mutex     // guards done and late
-	late   []error        // of what went on
+	late   []error        // of the functions in behind
 }
 
-// newWorld makes the directory, the repository, the team and its members.
+// newWorld creates the directory, the repository, the team and its members.
 func newWorld(ctx context.Context, opt options) (w *world, err error) {
 	dir, err := os.MkdirTemp("/tmp", "tc-chaos.") // short: a socket path has 107 bytes
 	if err != nil {
@@ -106,7 +106,7 @@ func newWorld(ctx context.Context, opt options) (w *world, err error) {
 	return w, w.populate(ctx)
 }
 
-// newEnv is what the verbs of this program work with, as teamctl's own do.
+// newEnv returns the environment of this program's verbs, like that of teamctl.
 func newEnv(home team.Home, exe string) *tool.Env {
 	return &tool.Env{Home: home, Dial: control.Dialer([]string{exe}), Writer: control.Writer}
 }
@@ -155,11 +155,11 @@ func (w *world) git(ctx context.Context, args ...string) (string, error) {
 	return string(out), nil
 }
 
-// cli runs teamctl as a process of its own.
+// cli runs teamctl in a process of its own.
 func (w *world) cli(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, w.opt.teamctl, args...)
 	cmd.Dir = w.dir
-	cmd.WaitDelay = 5 * time.Second // a supervisor that it started keeps nothing of ours
+	cmd.WaitDelay = 5 * time.Second // a supervisor that it started keeps none of our descriptors
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return string(out), fmt.Errorf("teamctl %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(string(out)))
