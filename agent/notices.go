@@ -96,6 +96,9 @@ func (w *worker) idle(ctx context.Context) {
 		return
 	}
 	w.notified = true
+	if w.id.Name == team.LeadName { // it is who is told
+		return
+	}
 	w.periods++
 	w.checkpoint(ctx, "idle")
 	w.out.line("%s: idle, waiting for tasks and mail", w.id.AgentID)

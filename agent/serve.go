@@ -23,6 +23,7 @@ type Sessions interface {
 	RecoverTurns(ctx context.Context, member, generation string) ([]ledger.TurnJob, error)
 	YieldTurn(ctx context.Context, ref ledger.TurnRef, why string) error
 	ResumeTurn(ctx context.Context, ref ledger.TurnRef) (ok bool, err error)
+	Backlog(ctx context.Context, session string) ([]ledger.BacklogItem, error)
 	RenewTurns(ctx context.Context, member, generation string, lease time.Duration) (int64, error)
 }
 
@@ -42,6 +43,12 @@ type ServeIn struct {
 	Quota     Quota           // nil: no budgets and limits apply
 	// Hide replaces known secrets in incoming text; nil: none.
 	Hide func(text string) string
+	// Keep writes a text that is too long for an entry to a file, and returns the replacement
+	// for the entry and the file's name, "" for a text that stays in its entry; nil: all do.
+	Keep func(text string) (short, name string)
+	// Aside returns the evidence for accepting a message that does not enter the conversation,
+	// or "" for one that does; nil: all do.
+	Aside func(ctx context.Context, m ledger.Message) (evidence string)
 }
 
 const (
@@ -93,6 +100,7 @@ type server struct {
 	wake    sync.Mutex
 	woken   chan struct{} // closed at the next change; nil while no turn waits
 	next    int64         // due time of the next queued turn, Unix milliseconds; 0: none
+	told    int64         // id of the newest typed line whose delay was shown
 }
 
 // running is a running turn.

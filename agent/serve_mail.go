@@ -62,8 +62,18 @@ func (s *server) takeMail(ctx context.Context) (stop bool, err error) {
 // requesting call has waited for it.
 func (s *server) untaken(ctx context.Context, letters []letter) []letter {
 	for _, l := range letters {
-		if l.known && !l.done && !s.handled[l.entry.Key()] && l.msg.Kind == team.KindPermissionResponse {
-			s.receipt(ctx, l, answerEvidence)
+		if !l.known || l.done || s.handled[l.entry.Key()] {
+			continue
+		}
+		aside := ""
+		switch {
+		case l.msg.Kind == team.KindPermissionResponse:
+			aside = answerEvidence
+		case s.in.Aside != nil:
+			aside = s.in.Aside(ctx, l.msg)
+		}
+		if aside != "" {
+			s.receipt(ctx, l, aside)
 			s.handled[l.entry.Key()] = true
 		}
 	}
@@ -76,13 +86,13 @@ func (s *server) takeLetters(ctx context.Context, letters []letter, turn *ledger
 	if len(letters) == 0 {
 		return nil
 	}
-	return s.takeIn(ctx, ledger.TakeIn{Session: s.id.Session, Inputs: s.inputs(letters), Turn: turn}, letters)
+	whole := turn != nil || s.turnOf(s.id.Session) == nil
+	return s.takeIn(ctx, ledger.TakeIn{Session: s.id.Session, Inputs: s.inputs(letters, whole), Turn: turn}, letters)
 }
 
 func (s *server) takeIn(ctx context.Context, in ledger.TakeIn, letters []letter) error {
 	if s.first {
-		first := ledger.Input{NewEntry: ledger.NewEntry{Kind: ledger.EntryUser, Content: s.in.First, Source: "first"}}
-		in.Inputs = append([]ledger.Input{first}, in.Inputs...)
+		in.Inputs = append([]ledger.Input{FirstEntry(s.in.First)}, in.Inputs...)
 	}
 	err := s.write(ctx, "take mail in", func(c context.Context) error {
 		_, err := s.in.Sessions.TakeIn(c, in)
@@ -95,6 +105,11 @@ func (s *server) takeIn(ctx context.Context, in ledger.TakeIn, letters []letter)
 	s.taken(letters)
 	s.due = true
 	return nil
+}
+
+// FirstEntry returns the first entry of a new session.
+func FirstEntry(text string) ledger.Input {
+	return ledger.Input{NewEntry: ledger.NewEntry{Kind: ledger.EntryUser, Content: text, Source: "first"}}
 }
 
 // taken records that letters are in the transcript.
@@ -118,15 +133,22 @@ type provenance struct {
 	Message string `json:"message,omitempty"`
 }
 
-// inputs converts letters for the session, each with its receipt.
-func (s *server) inputs(letters []letter) []ledger.Input {
+// inputs are letters as what a session is told, each with its receipt. Whole says that each
+// is an entry of its own, and not a line of the backlog: a long text stands in a file then.
+func (s *server) inputs(letters []letter, whole bool) []ledger.Input {
 	list := make([]ledger.Input, len(letters))
 	for i, l := range letters {
 		in := ledger.Input{NewEntry: ledger.NewEntry{Kind: ledger.EntryUser, Content: s.in.Hide(render([]letter{l}))}}
 		if l.known {
 			in.Source, in.Message, in.Recipient = "message:"+l.msg.ID, l.msg.ID, s.id.Name
 			in.Provenance = encode(provenance{From: l.msg.From, Message: l.msg.ID})
-			in.Meta = encode(map[string]string{"task": cut(oneLine(s.in.Hide(l.msg.Text)), maxToken)})
+			facts := map[string]string{"task": cut(oneLine(s.in.Hide(l.msg.Text)), maxToken)}
+			if whole && s.in.Keep != nil {
+				if short, name := s.in.Keep(in.Content); name != "" {
+					in.Content, facts["long"] = short, name
+				}
+			}
+			in.Meta = encode(facts)
 		} else {
 			in.Source, in.Provenance = "unverified:"+l.entry.Key(), encode(provenance{From: "unverified"})
 		}
@@ -173,8 +195,38 @@ func (s *server) steers(ctx context.Context, l letter) bool {
 	return s.mayCommand(ctx, l.msg.From)
 }
 
-// look returns the effect of unread mail on the running turn.
+// fromPerson is who a line comes from that was typed by the person of a session.
+const fromPerson = "person"
+
+// PersonLine is a line that a person has typed, as input of a session: it is the person's
+// own and not framed as mail is. While a turn runs it steers, as the backlog has it.
+func PersonLine(text string) ledger.Input {
+	return ledger.Input{NewEntry: ledger.NewEntry{
+		Kind: ledger.EntryUser, Content: text, Source: fromPerson + ":" + team.NewUUID(), Provenance: encode(provenance{From: fromPerson}),
+		Meta: encode(map[string]string{"task": cut(oneLine(text), maxToken)}),
+	}}
+}
+
+// typed are the lines of the person that have come while a turn runs.
+func (s *server) typed(ctx context.Context) (list []ledger.BacklogItem) {
+	all, err := s.in.Sessions.Backlog(ctx, s.id.Session)
+	if err != nil {
+		return nil // they stay where they are
+	}
+	for _, b := range all {
+		var from provenance
+		if b.Kind == ledger.BacklogMessage && json.Unmarshal(b.Provenance, &from) == nil && from.From == fromPerson {
+			list = append(list, b)
+		}
+	}
+	return list
+}
+
+// look says what the unread mail means for the turn under way.
 func (s *server) look(ctx context.Context) llm.Verdict {
+	if len(s.typed(ctx)) > 0 {
+		return llm.Steered
+	}
 	letters, ok := s.letters(ctx)
 	if !ok {
 		return llm.GoOn
@@ -206,14 +258,14 @@ func (s *server) takeAt(ctx context.Context, r *running, token llm.Token) (llm.V
 	}
 	defer s.markRead(ctx)
 	ref := r.job.Ref()
-	if len(steer) == 0 {
+	typed := s.typed(ctx)
+	if len(steer)+len(typed) == 0 {
 		if len(rest) == 0 || token.Open {
 			return llm.GoOn, nil
 		}
 		return llm.TookIn, s.takeLetters(ctx, rest, &ref)
 	}
-	byArrival(steer)
-	in := ledger.TurnSteer{Ref: ref, Inputs: s.inputs(steer), Resume: ledger.BacklogItem{
+	in := ledger.TurnSteer{Ref: ref, Inputs: s.steering(steer, typed), Resume: ledger.BacklogItem{
 		Text: resumeText(r.job, token), Source: "resume:" + token.Source,
 	}}
 	err := s.write(ctx, "steer a turn", func(c context.Context) error {
@@ -234,7 +286,30 @@ func (s *server) takeAt(ctx context.Context, r *running, token llm.Token) (llm.V
 	return llm.Steered, nil
 }
 
-// byArrival sorts letters in the order of posting.
+// steering is what ends a turn, in order of arrival. Lines of the person leave the backlog
+// by their source.
+func (s *server) steering(letters []letter, typed []ledger.BacklogItem) []ledger.Input {
+	byArrival(letters)
+	var out []ledger.Input
+	for i, in := range s.inputs(letters, true) {
+		for ; len(typed) > 0 && typed[0].At <= letters[i].msg.At; typed = typed[1:] {
+			out = append(out, typedInput(typed[0]))
+		}
+		out = append(out, in)
+	}
+	for _, b := range typed {
+		out = append(out, typedInput(b))
+	}
+	return out
+}
+
+func typedInput(b ledger.BacklogItem) ledger.Input {
+	return ledger.Input{NewEntry: ledger.NewEntry{
+		Kind: ledger.EntryUser, Content: b.Text, Source: b.Source, Provenance: b.Provenance, Meta: b.Meta,
+	}}
+}
+
+// byArrival puts letters into the order in which they were posted.
 func byArrival(letters []letter) {
 	slices.SortStableFunc(letters, func(a, b letter) int { return int(a.msg.Seq - b.msg.Seq) })
 }
@@ -247,6 +322,12 @@ func resumeText(j ledger.TurnJob, token llm.Token) string {
 // takeLate adds steering messages to the backlog of a session whose turn has given its last
 // answer, and notifies the senders. Other mail begins the next turn.
 func (s *server) takeLate(ctx context.Context) error {
+	for _, b := range s.typed(ctx) {
+		if b.ID > s.told {
+			s.told = b.ID
+			s.out.line("%s", busyNotice)
+		}
+	}
 	all, ok := s.letters(ctx)
 	if !ok {
 		return nil

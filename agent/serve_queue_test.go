@@ -47,11 +47,22 @@ func (s *served) order(texts ...string) {
 	}
 }
 
-// TestSteerAtEveryMoment: a message of the lead that comes amid a turn is answered next,
-// whatever the turn is doing, and the task goes on after it; what comes with the last answer
-// waits for the end of the turn, and its sender is told.
+// TestSteerAtEveryMoment: a message of the lead that comes amid a turn, or a line that the
+// person types, is answered next, whatever the turn is doing, and the task goes on after it;
+// what comes with the last answer waits for the end of the turn, and its sender is told.
 func TestSteerAtEveryMoment(t *testing.T) {
 	t.Parallel()
+	t.Run("mail", func(t *testing.T) {
+		t.Parallel()
+		steerAtEveryMoment(t, false)
+	})
+	t.Run("typed", func(t *testing.T) {
+		t.Parallel()
+		steerAtEveryMoment(t, true)
+	})
+}
+
+func steerAtEveryMoment(t *testing.T, typed bool) {
 	const answered = "assistant: steered away"
 	steer := "@@say steered away"
 	for name, c := range map[string]struct {
@@ -71,7 +82,18 @@ func TestSteerAtEveryMoment(t *testing.T) {
 			t.Parallel()
 			var s *served
 			var once sync.Once
-			now := func() { once.Do(func() { s.tell(steer) }) }
+			now := func() {
+				once.Do(func() {
+					if !typed {
+						s.tell(steer)
+						return
+					}
+					out, err := s.led.TakeIn(s.t.Context(), ledger.TakeIn{Session: s.m.SessionKey, Inputs: []ledger.Input{PersonLine(steer)}})
+					if err != nil || !out.Backlogged {
+						s.t.Errorf("%+v, %v", out, err)
+					}
+				})
+			}
 			calls := 0
 			s = newServed(t, echo("work", false, func(context.Context, string) string {
 				if calls++; calls == c.call {
@@ -102,7 +124,7 @@ func TestSteerAtEveryMoment(t *testing.T) {
 					busy++
 				}
 			}
-			if (busy == 1) != c.late {
+			if (busy == 1) != (c.late && !typed) { // who types sees it on the screen
 				t.Errorf("%d notices that the session is busy", busy)
 			}
 		})

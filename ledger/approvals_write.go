@@ -39,7 +39,8 @@ type Decided struct {
 }
 
 // AnswerIn is the answer to one approval. Message, if set, notifies the
-// requester; it is omitted if the requester has left.
+// requester; it is omitted if the requester has left, or has the name that the
+// message is from: the lead, which a person answers.
 type AnswerIn struct {
 	ID      int64 `json:"id"`
 	Approve bool  `json:"approve"`
@@ -48,8 +49,9 @@ type AnswerIn struct {
 	// It has no consequences.
 	Elsewhere bool        `json:"elsewhere,omitempty"`
 	Feedback  string      `json:"feedback,omitempty"`
-	By        string      `json:"by"`             // name of the answerer; verified by the caller
-	Mode      team.Mode   `json:"mode,omitempty"` // for an approved plan: the member's next mode
+	By        string      `json:"by"`               // name of the answerer; verified by the caller
+	Person    bool        `json:"person,omitempty"` // a person, whose name is that of the lead
+	Mode      team.Mode   `json:"mode,omitempty"`   // for an approved plan: the member's next mode
 	Message   *NewMessage `json:"message,omitempty"`
 	// Also is posted with an approval: what the requester was not allowed to
 	// post by itself. It is checked as Post checks it.
@@ -257,7 +259,7 @@ func answerApproval(t *tx, a answerArgs) (Settled, error) {
 		return Settled{}, team.Errorf(team.CodeConflict, "%s %d has not reached its deadline", ap.Kind, ap.ID).WithReason(team.ReasonNotYet)
 	case !a.Expired && lapsed:
 		return Settled{}, team.Errorf(team.CodeConflict, "%s %d has expired", ap.Kind, ap.ID).WithReason(team.ReasonExpired)
-	case !a.Expired && strings.EqualFold(a.By, ap.Name):
+	case !a.Expired && !a.Person && strings.EqualFold(a.By, ap.Name):
 		return Settled{}, team.Errorf(team.CodeDenied, "%s cannot answer its own request", a.By).WithReason(team.ReasonOwnRequest)
 	}
 	m, err := t.memberBySession(ap.Session)
@@ -268,7 +270,7 @@ func answerApproval(t *tx, a answerArgs) (Settled, error) {
 		return Settled{}, err
 	}
 	out := Settled{}
-	if a.Message != nil && m.RemovedAt == 0 {
+	if a.Message != nil && m.RemovedAt == 0 && !strings.EqualFold(m.Name, a.Message.From) {
 		if out, err = t.answerMail(a, ap, m); err != nil {
 			return out, err
 		}

@@ -40,6 +40,16 @@ func (l *Ledger) NewestEntry(ctx context.Context, session string, kind EntryKind
 	return list[0], true, nil
 }
 
+// EntryOf returns the entry of a session that has the input of a source, which may be one
+// that stands for the whole backlog; ok is false as long as there is none.
+func (l *Ledger) EntryOf(ctx context.Context, session, source string) (e Entry, ok bool, err error) {
+	list, err := read(ctx, l.db, "read the transcript of "+session, scanEntry, sqlEntrySource, session, source)
+	if err != nil || len(list) == 0 {
+		return e, false, err
+	}
+	return list[0], true, nil
+}
+
 // SeenFiles returns the hashes of the files whose content the tools of a session have
 // shown or written, by path, as its newest entries say: that many
 // are read.

@@ -34,7 +34,7 @@ type AgentKind struct {
 // agentKinds has a row for each kind that differs from the zero value.
 var agentKinds = map[string]AgentKind{
 	"":            {ReadsMailbox: true, NoModel: true},
-	AgentLead:     {ReadsMailbox: true},
+	AgentLead:     {ReadsMailbox: true, Sessions: true},
 	AgentWorker:   {Worker: true, ReadsMailbox: true, NoModel: true, NeedsNoFile: true, InProcess: true},
 	AgentLLM:      {ReadsMailbox: true, NeedsNoFile: true, InProcess: true, Sessions: true},
 	AgentCommand:  {Command: true, ReadsMailbox: true, MayIgnoreMail: true, NoModel: true},

@@ -107,6 +107,12 @@ func (l Layout) Inboxes() string { return filepath.Join(l.Dir, "inboxes") }
 // LeadAsked notes how far the lead's mailbox was looked through for requests.
 func (l Layout) LeadAsked() string { return filepath.Join(l.Locks(), LeadName+".asked") }
 
+// LeadLock is held by the process that runs the lead's conversation.
+func (l Layout) LeadLock() string { return filepath.Join(l.Locks(), ".lead.guard") }
+
+// LeadProcess names that process.
+func (l Layout) LeadProcess() string { return filepath.Join(l.Locks(), LeadName+".process") }
+
 // Locks is the directory of lock files; it is not the watched mailbox directory.
 func (l Layout) Locks() string { return filepath.Join(l.Dir, "locks") }
 

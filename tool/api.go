@@ -87,6 +87,9 @@ type Env struct {
 	OwnSpecs func() (specs []team.AgentSpec, troubles []error)
 	// CheckAgent refuses an unknown kind of agent; nil: kinds are not checked.
 	CheckAgent func(kind string) error
+	// BrokenSkills returns the errors of unusable skills, of the home directory and of repositories;
+	// nil: none.
+	BrokenSkills func(repos []string) []error
 	// Dir is the directory that selects a team if several exist and none is named; "" selects none.
 	Dir string
 

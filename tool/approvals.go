@@ -148,9 +148,10 @@ func (t *Team) AskPermission(ctx context.Context, c Caller, in PermissionIn) (le
 	}, in, f)
 }
 
-// asker returns the requesting member. A person, who answers requests, is refused.
+// asker returns the requesting member, or the program that leads. A person, who answers requests,
+// is refused.
 func (t *Team) asker(ctx context.Context, c Caller, op Operation) (ledger.Member, error) {
-	if c.Person || c.Session == "" || c.Name == team.LeadName {
+	if c.Person || c.Session == "" {
 		return ledger.Member{}, team.Errorf(team.CodeInvalid, "only a member can request an approval; a person answers it").
 			WithReason(team.ReasonPerson).WithHint("teamctl approvals")
 	}
@@ -170,7 +171,9 @@ func (t *Team) ask(ctx context.Context, c Caller, in ledger.AskIn, payload any, 
 	if in.Deadline, err = t.deadline(ctx); err != nil {
 		return ledger.Approval{}, err
 	}
-	if in.Answerer, err = t.answererOf(ctx, in.Kind); err != nil {
+	if c.Name == team.LeadName { // nobody on the team is above it
+		in.Answerer, frame = ledger.AnswererPerson, nil
+	} else if in.Answerer, err = t.answererOf(ctx, in.Kind); err != nil {
 		return ledger.Approval{}, err
 	}
 	if frame != nil {
@@ -252,7 +255,7 @@ func (t *Team) Answer(ctx context.Context, c Caller, in AnswerIn) (ledger.Approv
 	if err != nil {
 		return a, err
 	}
-	out := ledger.AnswerIn{ID: a.ID, Approve: in.Approve, Feedback: in.Feedback, By: c.Name, Mode: mode, Message: msg}
+	out := ledger.AnswerIn{ID: a.ID, Approve: in.Approve, Feedback: in.Feedback, By: c.Name, Person: c.Person, Mode: mode, Message: msg}
 	if a.Kind == ledger.ApproveDelegation && in.Approve && a.State == ledger.ApprovalPending {
 		var spawn *SpawnIn
 		if out.Also, spawn, err = delegated(a); err != nil {

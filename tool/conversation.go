@@ -113,6 +113,11 @@ func (t *Team) stateFor(ctx context.Context, c Caller) (string, error) {
 	if c.Name != team.LeadName {
 		return "", nil
 	}
+	return t.State(ctx)
+}
+
+// State is the team as its lead is told of it.
+func (t *Team) State(ctx context.Context) (string, error) {
 	row, err := t.Ledger.Team(ctx)
 	if err != nil {
 		return "", err

@@ -74,6 +74,7 @@ func (e *Env) Doctor(ctx context.Context) []Check {
 			return list // opening another user's ledger would create files in it
 		}
 	}
+	list = append(list, e.agentChecks(ctx)...)
 	return append(append(list, e.keptChecks(ctx)...), e.teamChecks(ctx)...)
 }
 

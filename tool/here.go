@@ -46,6 +46,24 @@ func (e *Env) here(ctx context.Context, keys []string) []string {
 	return near
 }
 
+// TeamsOn returns the keys of the teams that work on the repository of path, and its root.
+func (e *Env) TeamsOn(ctx context.Context, path string) (keys []string, root string, err error) {
+	r, err := worktree.OpenRepo(ctx, path)
+	if err != nil {
+		return nil, "", err
+	}
+	all, err := e.Keys()
+	if err != nil {
+		return nil, "", err
+	}
+	for _, key := range all {
+		if _, repos, err := e.places(ctx, key); err == nil && slices.Contains(repos, r.Root()) {
+			keys = append(keys, key)
+		}
+	}
+	return keys, r.Root(), nil
+}
+
 // places returns the directories that belong only to one team, its own and its members' worktrees,
 // and the repositories that it works on.
 func (e *Env) places(ctx context.Context, key string) (dirs, repos []string, err error) {

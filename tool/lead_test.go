@@ -63,6 +63,28 @@ func TestProgramThatLeads(t *testing.T) {
 		refused(name, f())
 	}
 
+	// What it may not do by itself it asks for, and a person answers, never itself.
+	own, err := r.AskPermission(ctx, lead, PermissionIn{ToolName: "shell", Input: json.RawMessage(`{"command":"make"}`)})
+	if err != nil || own.Answerer != ledger.AnswererPerson || own.Message != "" {
+		t.Fatalf("%+v, %v", own, err)
+	}
+	_, err = r.Answer(ctx, lead, AnswerIn{ID: num(own), Approve: true})
+	refused("its own permission", err)
+	if a, err := r.Answer(ctx, Person(), AnswerIn{ID: num(own), Approve: true}); err != nil || a.State != ledger.ApprovalApproved {
+		t.Errorf("%+v, %v", a, err)
+	}
+	own, err = r.AskPlan(ctx, lead, PlanIn{Content: "lead on"})
+	if err != nil || own.Answerer != ledger.AnswererPerson {
+		t.Fatalf("%+v, %v", own, err)
+	}
+	_, err = r.Answer(ctx, Person(), AnswerIn{ID: num(own), Feedback: "not now"})
+	if err != nil {
+		t.Error(err)
+	}
+	if _, err := r.AskPermission(ctx, Person(), PermissionIn{ToolName: "shell"}); team.ReasonOf(err) != team.ReasonPerson {
+		t.Errorf("a person asks itself: %v", err)
+	}
+
 	if err := r.Set(ctx, Person(), SetLeadAnswers, "anything"); !team.IsCode(err, team.CodeInvalid) {
 		t.Errorf("a value that is none: %v", err)
 	}

@@ -126,7 +126,7 @@ func secondPlan(request string) (*ledger.NewMessage, error) {
 // it then, whoever wrote the answer. This grants nothing: no mode changes, and requests made to
 // teamctl in other ways stay pending.
 func (t *Team) answeredElsewhere(ctx context.Context, a ledger.Approval) error {
-	if a.State != ledger.ApprovalPending || a.Message != "" || a.Kind != ledger.ApprovePermission && a.Kind != ledger.ApprovePlan {
+	if a.State != ledger.ApprovalPending || a.Message != "" || a.Name == team.LeadName || a.Kind != ledger.ApprovePermission && a.Kind != ledger.ApprovePlan {
 		return nil
 	}
 	if m, err := t.Ledger.Member(ctx, a.Name); err != nil || m.SessionKey != a.Session {

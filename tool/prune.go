@@ -19,8 +19,8 @@ type PruneOut struct {
 	Archive   string `json:"archive,omitempty"`   // empty: nothing was removed
 }
 
-// Prune removes history that is older than age from the ledger: events, and the messages of closed
-// runs for which nothing waits. They are first written durably to an archive in the team's
+// Prune removes history that is older than age from the ledger: events, the messages of closed
+// runs for which nothing waits, and the transcripts of closed conversations. They are first written durably to an archive in the team's
 // directory. Mailbox files keep the newest mail.KeepRead read messages of any age, as with a
 // running supervisor.
 func (t *Team) Prune(ctx context.Context, c Caller, age time.Duration) (out PruneOut, err error) {

@@ -46,7 +46,10 @@ func (t *Team) AtScreens(ctx context.Context) ([]AtScreen, error) {
 // answers reports whether answering the approval request ends the member's wait: its screen showed
 // nothing but that request, or its program made it.
 func answers(a ledger.Approval, m ledger.Member) bool {
-	return m.WaitsFor == "" && m.Reason == "" || asksFor(m.WaitsFor) && byProgram(a)
+	if !asksFor(m.WaitsFor) {
+		return m.WaitsFor == "" && m.Reason == ""
+	}
+	return byProgram(a) || team.KindOf(m.Spec.Agent).Sessions // which asks by the queue alone
 }
 
 // asksFor reports whether a wait of this kind has a request in the queue.

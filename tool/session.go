@@ -22,7 +22,7 @@ func (t *Team) Session(ctx context.Context, who string) (ledger.Session, error) 
 		if err != nil {
 			return ledger.Session{}, err
 		}
-		if !team.KindOf(m.Spec.Agent).Sessions && m.Name != team.LeadName {
+		if !team.KindOf(m.Spec.Agent).Sessions {
 			return ledger.Session{}, team.Errorf(team.CodeConflict, "%s keeps its conversation itself: it is of kind %s", m.Name, m.Spec.Agent).
 				WithReason(team.ReasonNoSession).WithHint("teamctl attach " + m.Name + " shows it; teamctl send " + m.Name + " TEXT")
 		}
@@ -38,28 +38,42 @@ func (t *Team) Transcript(ctx context.Context, s ledger.Session) ([]ledger.Entry
 	if err != nil {
 		return nil, err
 	}
+	return list, t.Whole(ctx, s.Member, list)
+}
+
+// Whole puts the texts that stand in files into the entries of a session of a member.
+func (t *Team) Whole(ctx context.Context, member string, list []ledger.Entry) error {
 	var dir string
-	for i, e := range list {
-		var meta struct{ Long string }
-		if len(e.Meta) == 0 || json.Unmarshal(e.Meta, &meta) != nil || meta.Long == "" {
-			continue
+	read := func(name string, into *string) error {
+		if name == "" {
+			return nil
 		}
 		if dir == "" {
-			m, err := t.Ledger.MemberBySession(ctx, s.Member)
+			m, err := t.Ledger.MemberBySession(ctx, member)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			dir = t.Layout.Bundle(m.Name).Outputs()
 		}
-		b, err := os.ReadFile(filepath.Join(dir, filepath.Base(meta.Long)))
+		b, err := os.ReadFile(filepath.Join(dir, filepath.Base(name)))
 		switch {
 		case err == nil:
-			list[i].Content = string(b)
+			*into = string(b)
 		case !errors.Is(err, fs.ErrNotExist):
-			return nil, team.Errorf(team.CodeUnavailable, "read entry %d of %s: %w", e.Seq, s.Key, err)
+			return err
+		}
+		return nil
+	}
+	for i, e := range list {
+		var meta struct{ Long, Bytes string }
+		if len(e.Meta) == 0 || json.Unmarshal(e.Meta, &meta) != nil {
+			continue
+		}
+		if err := errors.Join(read(meta.Long, &list[i].Content), read(meta.Bytes, &list[i].Raw)); err != nil {
+			return team.Errorf(team.CodeUnavailable, "read entry %d of %s: %w", e.Seq, e.Session, err)
 		}
 	}
-	return list, nil
+	return nil
 }
 
 // SetModel sets the model of a session from its next turn on; an empty provider and model remove

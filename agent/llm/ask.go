@@ -54,13 +54,16 @@ func (t *turn) stream(ctx context.Context, request func(context.Context) (model.
 		if err != nil {
 			return model.Answer{}, err
 		}
-		said := false
+		said := ""
 		a, err := t.setup.Provider.Stream(ctx, req, func(d model.Delta) {
 			if d.Text != "" {
-				said = true
+				said = d.Text
 				t.desk.Say(d.Text)
 			}
 		})
+		if said != "" && !strings.HasSuffix(said, "\n") {
+			t.desk.Say("\n")
+		}
 		if err == nil {
 			if a.Notice != "" {
 				t.desk.Line("[%s]", a.Notice)
@@ -71,7 +74,7 @@ func (t *turn) stream(ctx context.Context, request func(context.Context) (model.
 		if ctx.Err() != nil {
 			return a, ctx.Err()
 		}
-		if said {
+		if said != "" {
 			t.desk.Line("[cut]")
 		}
 		var trouble *model.Error

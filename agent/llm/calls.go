@@ -98,7 +98,7 @@ func (t *turn) result(ctx context.Context, c model.Call, m meta, text string) er
 	if !m.Failed {
 		t.shrunk = 0
 	}
-	text, m.Long = t.keep(text)
+	text, m.Long = t.keep(text, shortResult)
 	return t.commit(ctx, "record the result of a call", func(w context.Context) ([]ledger.Entry, error) {
 		return t.Sessions.EndCalls(w, ledger.TurnResults{Ref: t.ref, Results: []ledger.CallResult{{
 			CallID: c.ID, Entry: ledger.NewEntry{Kind: ledger.EntryToolResult, Content: text, Meta: m.raw()},
@@ -106,21 +106,29 @@ func (t *turn) result(ctx context.Context, c model.Call, m meta, text string) er
 	})
 }
 
-// maxEntry is the maximum size in bytes of a result within its entry.
+// maxEntry is the maximum size in bytes of a text within its entry.
 const maxEntry = 32 << 10
 
-// keep writes a text that is too long for an entry to a file, and returns the replacement for the
-// entry.
-func (t *turn) keep(text string) (short, name string) {
-	if len(text) <= maxEntry || t.Texts == nil {
-		return text, ""
+// keep is Keep for the turn. A text that cannot be written to a file stays in the ledger.
+func (t *turn) keep(text string, begins int) (short, name string) {
+	short, name, err := Keep(t.Texts, text, begins)
+	if err != nil {
+		t.desk.Line("[%d bytes stand in the ledger: %v]", len(text), err)
 	}
-	name, err := t.Texts.Keep(t.Job.Session, text)
-	if err != nil || name == "" {
-		t.desk.Line("[a result of %d bytes stands in the ledger: %v]", len(text), err)
-		return text, ""
+	return short, name
+}
+
+// Keep writes a text that is too long for an entry to a file, and returns the replacement for the
+// entry, which begins with that many characters, and the file's name, "" for a text that stays in
+// its entry.
+func Keep(texts Texts, text string, begins int) (short, name string, err error) {
+	if len(text) <= maxEntry || texts == nil {
+		return text, "", nil
 	}
-	return fmt.Sprintf("%s\n[%d bytes, in the file %s]", cutRunes(text, shortResult), len(text), name), name
+	if name, err = texts.Keep(text); err != nil || name == "" {
+		return text, "", err
+	}
+	return fmt.Sprintf("%s\n[%d bytes, in the file %s]", cutRunes(text, begins), len(text), name), name, nil
 }
 
 func (t *turn) tool(name string) *Tool {
@@ -139,18 +147,23 @@ func (t *turn) readOnly(name string) bool {
 
 // showCall writes one line for a call, and the diff of an edit below it.
 func (t *turn) showCall(c model.Call, r Result, took time.Duration) {
-	mark := "✓"
-	if r.Failed {
-		mark = "✗"
-	}
 	note := r.Note
 	if note == "" {
 		note, _, _ = strings.Cut(strings.TrimSpace(r.Text), "\n")
 	}
-	t.desk.Line("%s %s %s (%s) %s", mark, c.Name, cutRunes(string(compact(c.Input)), 100), roundTime(took), cutRunes(note, 100))
+	t.desk.Line("%s", CallLine(c.Name, c.Input, r.Failed, took, cutRunes(note, 100)))
 	if r.Diff != "" {
 		t.desk.Line("%s", strings.TrimRight(r.Diff, "\n"))
 	}
+}
+
+// CallLine is a call on a screen: its outcome, its input in short, its time and what came of it.
+func CallLine(tool string, input []byte, failed bool, took time.Duration, note string) string {
+	mark := "✓"
+	if failed {
+		mark = "✗"
+	}
+	return strings.TrimSpace(fmt.Sprintf("%s %s %s (%s) %s", mark, tool, cutRunes(string(compact(input)), 100), roundTime(took), note))
 }
 
 func roundTime(d time.Duration) time.Duration {

@@ -125,7 +125,8 @@ type Runner struct {
 	Sessions Sessions
 	// Resolve determines the setup of a session's turn. Its error ends the turn.
 	Resolve func(ctx context.Context, s ledger.Session, turn ledger.ClaimedTurn) (Setup, error)
-	// Texts stores results that are too long for an entry; nil: entries contain everything.
+	// Texts stores results and answers that are too long for an entry; nil: entries contain
+	// everything.
 	Texts Texts
 	// Jitter returns the fraction of a pause to wait, 0 to 1; nil is random.
 	Jitter func() float64
@@ -133,8 +134,8 @@ type Runner struct {
 
 // Texts stores long texts outside the ledger.
 type Texts interface {
-	// Keep writes a text of the session durably to a file and returns the file's name.
-	Keep(session, text string) (name string, err error)
+	// Keep writes a text durably to a file and returns the file's name.
+	Keep(text string) (name string, err error)
 	// Read returns the text of the file with that name.
 	Read(name string) (string, error)
 }

@@ -14,12 +14,13 @@ import (
 // kept are texts in memory.
 type kept map[string]string
 
-func (k kept) Keep(_, text string) (string, error) {
+func (k kept) Keep(text string) (string, error) {
 	if strings.HasPrefix(text, "full disk") {
 		return "", fs.ErrInvalid
 	}
-	k["a"] = text
-	return "a", nil
+	name := string(rune('a' + len(k)))
+	k[name] = text
+	return name, nil
 }
 
 func (k kept) Read(name string) (string, error) {
@@ -37,12 +38,13 @@ func TestLongResult(t *testing.T) {
 	tr := &turn{Runner: &Runner{Texts: files}, desk: &testDesk{}}
 	long := strings.Repeat("x", maxEntry+1)
 	for text, name := range map[string]string{long: "a", long[1:]: "", "full disk" + long: ""} {
-		short, got := tr.keep(text)
+		short, got := tr.keep(text, shortResult)
 		if got != name || name == "" && short != text || name != "" && len(short) > 1000 {
 			t.Errorf("%d bytes: kept %d in the entry, and file %q, want %q", len(text), len(short), got, name)
 		}
 	}
-	short, _ := tr.keep(long)
+	clear(files)
+	short, _ := tr.keep(long, shortResult)
 	e := ledger.Entry{Seq: 3, NewEntry: ledger.NewEntry{Kind: ledger.EntryToolResult, Content: short, Meta: meta{Call: "1", Long: "a"}.raw()}}
 	sent := func() string {
 		c := conversation(t, "u task", "a on it", "c 1 x")
@@ -67,5 +69,32 @@ func TestLongResult(t *testing.T) {
 	delete(files, "a")
 	if got := sent(); !strings.Contains(got, "in the file a]") {
 		t.Errorf("%.300s", got)
+	}
+}
+
+// TestLongAnswer: a long answer and its provider's bytes stand in files, and both go back to the
+// model as they were.
+func TestLongAnswer(t *testing.T) {
+	t.Parallel()
+	files := kept{}
+	ref := model.Ref{Provider: "p", Model: "m"}
+	tr := &turn{Runner: &Runner{Texts: files}, desk: &testDesk{}, setup: Setup{Model: ref}}
+	said, raw := strings.Repeat("y", maxEntry+1), `["`+strings.Repeat("z", maxEntry)+`"]`
+	e, _ := tr.answer(model.Answer{Message: model.Message{Role: model.RoleAssistant, From: ref, Raw: json.RawMessage(raw), Parts: []model.Part{{Text: said}}}})
+	if len(e.Content)+len(e.Raw)+len(e.Meta) > 4000 || len(files) != 2 {
+		t.Errorf("%d bytes in the entry, %d of them the provider's; %d files", len(e.Content)+len(e.Raw), len(e.Raw), len(files))
+	}
+	c := conversation(t, "u task")
+	c.texts = files
+	if err := c.add(ledger.Entry{Seq: 2, NewEntry: e}); err != nil {
+		t.Fatal(err)
+	}
+	msgs, err := c.messages()
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := msgs[len(msgs)-1]
+	if string(last.Raw) != raw || len(last.Parts) != 1 || last.Parts[0].Text != said {
+		t.Errorf("%d bytes go back, want %d", len(last.Raw), len(raw))
 	}
 }

@@ -28,6 +28,7 @@ type meta struct {
 	Task   string            `json:"task,omitempty"`    // of a user entry: the request in the sender's own words
 	File   string            `json:"file,omitempty"`    // file with a long text
 	Long   string            `json:"long,omitempty"`    // the file of Texts that has the entry's text
+	Bytes  string            `json:"bytes,omitempty"`   // the file of Texts with the provider's bytes of an answer
 	Seen   map[string]string `json:"seen,omitempty"`    // of a tool_result: hashes of the files that it showed or wrote
 	Usage  *team.Usage       `json:"usage,omitempty"`   // of the request that an assistant entry answers
 }
@@ -101,6 +102,11 @@ func (t *transcript) add(list ...ledger.Entry) error {
 			if text, err := t.texts.Read(m.Long); err == nil {
 				e.Content = text
 			} // otherwise the entry names the missing file
+		}
+		if m.Bytes != "" && t.texts != nil {
+			if raw, err := t.texts.Read(m.Bytes); err == nil {
+				e.Raw = raw
+			} // otherwise it is sent as an answer of another model is
 		}
 		t.entries, t.metas = append(t.entries, e), append(t.metas, m)
 	}
@@ -203,8 +209,10 @@ func (t *transcript) compaction() int {
 	return -1
 }
 
-// shortResult is the maximum length of a shortened result, in characters.
-const shortResult = 200
+const (
+	shortResult = 200  // maximum length of a shortened result, in characters
+	longBegins  = 2000 // characters in the entry of an answer whose whole text is in a file
+)
 
 func partOf(e ledger.Entry, m meta, short bool) model.Part {
 	text := e.Content

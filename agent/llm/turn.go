@@ -196,7 +196,13 @@ func (t *turn) answer(a model.Answer) (ledger.NewEntry, []ledger.NewCall) {
 	for _, c := range m.Calls {
 		calls = append(calls, ledger.NewCall{CallID: c.ID, Name: c.Name, Input: string(c.Input), ReadOnly: t.readOnly(c.Name)})
 	}
-	return ledger.NewEntry{Kind: ledger.EntryAssistant, Content: textOf(a.Message), Raw: string(a.Message.Raw), Meta: m.raw()}, calls
+	e := ledger.NewEntry{Kind: ledger.EntryAssistant, Content: textOf(a.Message), Raw: string(a.Message.Raw)}
+	e.Content, m.Long = t.keep(e.Content, longBegins)
+	if _, m.Bytes = t.keep(e.Raw, 1); m.Bytes != "" {
+		e.Raw = ""
+	}
+	e.Meta = m.raw()
+	return e, calls
 }
 
 // commit writes entries and adds them to the conversation.
@@ -222,6 +228,9 @@ func (t *turn) end(ctx context.Context, state team.TurnState, why string, entrie
 	})
 	if err != nil {
 		return Outcome{}, err
+	}
+	if state != team.TurnQueued {
+		t.showUsed(t.used(entries...))
 	}
 	o := Outcome{State: state}
 	if state == team.TurnFailed {

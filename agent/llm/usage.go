@@ -11,7 +11,18 @@ import (
 // usage returns the usage of the job's answers in all its attempts, including entries about to be
 // committed.
 func (t *turn) usage(entries ...ledger.NewEntry) json.RawMessage {
-	var sum team.Usage
+	sum := t.used(entries...)
+	if sum == (team.Usage{}) {
+		return nil
+	}
+	b, err := json.Marshal(sum)
+	if err != nil {
+		panic(fmt.Sprintf("encode usage: %v", err)) // numbers only
+	}
+	return b
+}
+
+func (t *turn) used(entries ...ledger.NewEntry) (sum team.Usage) {
 	if t.entries != nil {
 		for i, e := range t.entries.entries {
 			if u := t.entries.metas[i].Usage; u != nil && e.Job == t.Job.ID {
@@ -24,14 +35,19 @@ func (t *turn) usage(entries ...ledger.NewEntry) json.RawMessage {
 			sum.Add(*m.Usage)
 		}
 	}
-	if sum == (team.Usage{}) {
-		return nil
+	return sum
+}
+
+// showUsed says on the screen what the turn has used.
+func (t *turn) showUsed(u team.Usage) {
+	if u.InputTokens+u.OutputTokens == 0 {
+		return
 	}
-	b, err := json.Marshal(sum)
-	if err != nil {
-		panic(fmt.Sprintf("encode usage: %v", err)) // numbers only
+	cost := "cost -"
+	if u.CostKnown {
+		cost = fmt.Sprintf("$%.4f", u.CostUSD)
 	}
-	return b
+	t.desk.Line("[turn %d: %d tokens in, %d out, %s]", t.Job.ID, u.InputTokens, u.OutputTokens, cost)
 }
 
 // price adds the cost of one request to its usage, if known.

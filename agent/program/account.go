@@ -57,7 +57,7 @@ func (q account) Used(ctx context.Context, _ team.Usage) bool {
 }
 
 func (p *Program) limitKey(provider string) string {
-	return team.LimitKey(p.Member.Spec.Agent, provider)
+	return team.LimitKey(team.AgentLLM, provider)
 }
 
 // providerOf returns the provider of a session's current turn.

@@ -18,6 +18,9 @@ const withdrawWithin = 2 * time.Second
 // model; "" permits the call, with the approved input.
 func (p *Program) ask(ctx context.Context, c *llm.Call, what string) (refusal string, err error) {
 	caller := tool.Caller{Name: p.Member.Name, Session: p.id.Session, Role: p.id.Role}
+	if p.leads() {
+		caller = tool.Lead(p.Member)
+	}
 	asked, err := p.Team.AskPermission(ctx, caller, tool.PermissionIn{ToolName: c.Name, ToolUseID: c.ID, Description: what, Input: c.Input})
 	if err != nil {
 		return err.Error(), nil
@@ -44,6 +47,15 @@ func (p *Program) ask(ctx context.Context, c *llm.Call, what string) (refusal st
 		return "", errors.Join(err, p.withdraw(ctx, asked))
 	}
 	return "", err
+}
+
+// withdrawAll ends the requests of an earlier life, which nobody waits for.
+func (p *Program) withdrawAll(ctx context.Context) error {
+	list, err := p.Team.Ledger.Approvals(ctx, ledger.ApprovalFilter{State: ledger.ApprovalPending, Kind: ledger.ApprovePermission, Session: p.id.Session})
+	for _, a := range list {
+		err = errors.Join(err, p.Team.Ledger.Withdraw(ctx, a.ID, a.Name, "the process that asked has ended"))
+	}
+	return err
 }
 
 func (p *Program) withdraw(ctx context.Context, asked ledger.Approval) error {

@@ -28,6 +28,13 @@ func (p *Program) ephemeral(ctx context.Context, b behind) (string, error) {
 		return "", err
 	}
 	var parts []string
+	state, err := p.teamState(ctx)
+	if err != nil {
+		return "", err
+	}
+	if state != "" {
+		parts = append(parts, within("team", state))
+	}
 	for _, a := range b.announces {
 		text, err := announced(a)
 		if err != nil {

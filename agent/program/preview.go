@@ -3,13 +3,20 @@ package program
 import (
 	"cmp"
 	"context"
+	"time"
 
 	"github.com/teamctl/teamctl/agent"
+	"github.com/teamctl/teamctl/agent/llm"
 	"github.com/teamctl/teamctl/agent/model/config"
 	"github.com/teamctl/teamctl/agent/tools"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/tool"
 )
+
+// CallLine returns a tool call as the screen of its agent shows it.
+func CallLine(name string, input []byte, failed bool, took time.Duration, note string) string {
+	return llm.CallLine(name, input, failed, took, note)
+}
 
 // Prompt is the content of a session's next request besides its conversation.
 type Prompt struct {

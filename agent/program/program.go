@@ -25,6 +25,10 @@ type Program struct {
 	Env       agent.Env
 	Token     string          // of this start
 	Interrupt <-chan struct{} // interrupts the current turn
+	// Who verifies the caller of the team's operations; nil: the member, by its token.
+	Who func(ctx context.Context, t *tool.Team) (tool.Caller, error)
+	// Place is the location of the screen, for panes next to it.
+	Place team.Place
 
 	id        agent.Identity
 	ops       *op.Session
@@ -57,15 +61,22 @@ func (p *Program) Run(ctx context.Context, id agent.Identity) error {
 		}
 		p.learn(cfg, servers)
 	}
-	var err error
+	err := p.withdrawAll(ctx)
+	if err != nil {
+		return err
+	}
 	if p.enter, p.temp, err = p.bounds(); err != nil {
 		return err
 	}
 	p.work = agent.NewWork(id, p.Env)
-	who := func(ctx context.Context, t *tool.Team) (tool.Caller, error) {
-		return t.Identify(ctx, id.AgentID, p.Token)
+	who := p.Who
+	if who == nil {
+		who = func(ctx context.Context, t *tool.Team) (tool.Caller, error) {
+			return t.Identify(ctx, id.AgentID, p.Token)
+		}
 	}
 	p.ops = op.NewSession(p.Tools, id.Team, who, func() tool.Caller { return tool.Caller{Name: id.Name} })
+	p.ops.Place = p.Place
 	ref, err := birthModel(id.Model)
 	if err != nil {
 		return err
@@ -74,6 +85,7 @@ func (p *Program) Run(ctx context.Context, id agent.Identity) error {
 	return agent.Serve(ctx, id, p.Env, agent.ServeIn{
 		Sessions: mine, Turns: &llm.Runner{Sessions: mine, Resolve: p.resolve, Texts: texts{p}}, Model: ref,
 		First: p.first(ctx), Prompt: p.Member.Spec.Prompt, Interrupt: p.Interrupt, Quota: account{p}, Hide: p.secrets.Hide,
+		Aside: p.aside, Keep: p.keep,
 	})
 }
 

@@ -120,14 +120,8 @@ func TestLongTextsSurvive(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	p := r.life(t.TempDir())
-	if _, err := (texts{p}).Keep(r.session.Key, "x"); err == nil {
-		t.Error("kept before the first turn")
-	}
-	if _, err := p.space(t.Context(), r.session.Key, r.cfg); err != nil {
-		t.Fatal(err)
-	}
 	long := strings.Repeat("line\n", 20_000)
-	name, err := texts{p}.Keep(r.session.Key, long)
+	name, err := texts{p}.Keep(long)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,9 @@ import (
 // first returns the first entry of a new session: who the agent is, and who else is on the team.
 func (p *Program) first(ctx context.Context) string {
 	m := p.Member
+	if p.leads() { // its team changes; each request describes it
+		return fmt.Sprintf("You lead the team %q of coding agents on this machine for the person who writes to you here.", p.Team.Layout.Key)
+	}
 	text := fmt.Sprintf("You are %q, a member of the team %q of coding agents on this machine; other members work at the same time, in worktrees of their own.", m.Name, p.Team.Layout.Key)
 	if all, err := p.Team.Ledger.Members(ctx, false); err == nil {
 		self := team.Peer{Name: m.Name, Role: m.Role, Type: m.Spec.AgentType}
@@ -36,6 +39,9 @@ func (p *Program) first(ctx context.Context) string {
 // omitted.
 func (p *Program) system(spec team.AgentSpec, known []skills.Skill, info model.Info) string {
 	parts := []string{general}
+	if p.leads() {
+		parts[0] = leading
+	}
 	list, err := skills.Overlays(p.Team.Layout.Home.Dir, cmp.Or(spec.ID, "default"), spec.Workspace.Overlay, p.repo(), p.Env.Dir)
 	if err != nil && p.Env.Out != nil {
 		_, _ = fmt.Fprintf(p.Env.Out, "overlays: %v\n", err)
@@ -126,10 +132,11 @@ func (p *Program) resolve(ctx context.Context, s ledger.Session, turn ledger.Cla
 	return out, err
 }
 
-// spec returns the spec of the session's agent. A team without specs has one without restrictions.
+// spec returns the spec of the session's agent. A team without specs has one without restrictions,
+// as has a lead whose agent type is not a spec.
 func (p *Program) spec(ctx context.Context, s ledger.Session) (team.AgentSpec, error) {
 	spec, err := p.Team.Ledger.Spec(ctx, s.ActiveAgentID)
-	if team.IsCode(err, team.CodeNotFound) && s.ActiveAgentID == "default" {
+	if team.IsCode(err, team.CodeNotFound) && (s.ActiveAgentID == "default" || p.leads() && s.ActiveAgentID == s.AgentID) {
 		return team.AgentSpec{}, nil
 	}
 	return spec.AgentSpec, err

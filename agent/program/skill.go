@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -32,6 +33,26 @@ func (p *Program) skillsOf(spec team.AgentSpec) ([]skills.Skill, []tools.Tool) {
 	}
 	return list, []tools.Tool{tools.Typed(skillTool, "Load the text of a skill: how a kind of work is done here.", tools.Read, true, nil,
 		func(_ context.Context, _ tools.Call, in in) (tools.Out, error) { return load(list, in.Name), nil })}
+}
+
+// BrokenSkills returns a function that reports the unreadable skills of the home directory and of
+// repositories.
+func BrokenSkills(home team.Home) func(repos []string) []error {
+	return func(repos []string) (out []error) {
+		_, broken := skills.Find(home.Dir, "")
+		for _, repo := range repos {
+			_, more := skills.Find(home.Dir, repo)
+			for _, b := range more {
+				if strings.HasPrefix(b.File, repo+string(filepath.Separator)) {
+					broken = append(broken, b)
+				}
+			}
+		}
+		for _, b := range broken {
+			out = append(out, fmt.Errorf("%s: %w", b.File, b.Err))
+		}
+		return out
+	}
 }
 
 // load returns the text of a listed skill.

@@ -1,24 +1,21 @@
 package program
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 
-	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/agent/llm"
+	"github.com/teamctl/teamctl/agent/tools"
 )
 
-// texts stores results that are too long for an entry in files of the member's bundle.
+// texts stores results, answers and messages that are too long for an entry in files of the
+// member's bundle.
 type texts struct{ *Program }
 
 // Keep implements llm.Texts.
-func (x texts) Keep(session, text string) (string, error) {
-	x.mu.Lock()
-	space := x.spaces[session]
-	x.mu.Unlock()
-	if space == nil {
-		return "", team.Errorf(team.CodeInternal, "keep a long result: no turn of %s has begun", session)
-	}
-	file, err := space.Spill("entry", text)
+func (x texts) Keep(text string) (string, error) {
+	file, err := tools.Spill(x.outputs(), "entry", text)
 	return filepath.Base(file), err
 }
 
@@ -26,4 +23,16 @@ func (x texts) Keep(session, text string) (string, error) {
 func (x texts) Read(name string) (string, error) {
 	b, err := os.ReadFile(filepath.Join(x.outputs(), filepath.Base(name)))
 	return string(b), err
+}
+
+// mailBegins is the number of characters in the entry of a long message.
+const mailBegins = 200
+
+// keep is the Keep of agent.ServeIn. A message that cannot be written to a file stays in the ledger.
+func (p *Program) keep(text string) (short, name string) {
+	short, name, err := llm.Keep(texts{p}, text, mailBegins)
+	if err != nil && p.Env.Out != nil {
+		_, _ = fmt.Fprintf(p.Env.Out, "a message of %d bytes stands in the ledger: %v\n", len(text), err)
+	}
+	return short, name
 }

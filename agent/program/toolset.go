@@ -155,6 +155,9 @@ func (p *Program) toolset(ctx context.Context, s ledger.Session, m ledger.Member
 	return out, space, nil
 }
 
+// notAsked is the result of a call whose turn ended before it was approved.
+const notAsked = "Nothing was done: the turn ended while this waited for an approval."
+
 // gated runs a call once it is permitted.
 func (p *Program) gated(ctx context.Context, space *tools.Space, t tools.Tool, c llm.Call) (llm.Result, error) {
 	d, err := space.Gate(ctx, t, c.Input)
@@ -166,7 +169,10 @@ func (p *Program) gated(ctx context.Context, space *tools.Space, t tools.Tool, c
 		return llm.Result{Failed: true, Text: "Not allowed: " + d.Why}, nil
 	case tools.Ask:
 		asked := string(c.Input)
-		if refusal, err := p.ask(ctx, &c, about(t, d.Subject)); err != nil || refusal != "" {
+		switch refusal, err := p.ask(ctx, &c, about(t, d.Subject)); {
+		case err != nil && ctx.Err() != nil:
+			return llm.Result{Failed: true, Text: notAsked}, nil
+		case err != nil || refusal != "":
 			return llm.Result{Failed: true, Text: refusal}, err
 		}
 		if string(c.Input) == asked {

@@ -84,10 +84,15 @@ func (s *Space) Spill(tool, text string) (string, error) {
 	if s.cfg.Outputs == "" {
 		return "", nil
 	}
-	if err := os.MkdirAll(s.cfg.Outputs, 0o700); err != nil {
+	return Spill(s.cfg.Outputs, tool, text)
+}
+
+// Spill writes a text to a new file of dir that survives a power failure, and returns its path.
+func Spill(dir, tool, text string) (string, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", fmt.Errorf("keep a long result: %w", err)
 	}
-	file := filepath.Join(s.cfg.Outputs, tool+"-"+uuid.NewString()+".txt")
+	file := filepath.Join(dir, tool+"-"+uuid.NewString()+".txt")
 	if err := atomicfile.Write(file, []byte(text), 0o600, true); err != nil {
 		return "", fmt.Errorf("keep a long result: %w", err)
 	}

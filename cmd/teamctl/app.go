@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -32,6 +33,10 @@ type app struct {
 	served bool // runs for a program of the person's, which may withhold variables
 
 	past bool // set once a signal no longer interrupts the command: its result decides the exit status
+
+	// interrupt takes what a person means by ctrl-c, and reports whether it did; nil: the
+	// command ends.
+	interrupt atomic.Pointer[func() bool]
 
 	due time.Duration // interval of --watch without changes; 0: none
 }
@@ -190,6 +195,9 @@ func (a *app) signals(ctx context.Context) (context.Context, func()) {
 			select {
 			case s := <-ch:
 				n, _ := s.(syscall.Signal) // always true on Unix
+				if take := a.interrupt.Load(); n == syscall.SIGINT && take != nil && (*take)() {
+					continue
+				}
 				if first.IsZero() {
 					first = time.Now()
 					cancel(signalError{n})
@@ -242,8 +250,9 @@ func (a *app) toolsIn(home team.Home) (*tool.Env, error) {
 	}
 	return &tool.Env{Home: home, Dial: control.DialerFrom([]string{exe}, a.origin), Writer: control.Writer, Watch: a.watch, Dir: dir,
 		CheckModel: program.CheckModel(home), CheckConfine: program.CheckConfine, Models: program.Models(home),
-		OwnSpecs:   func() ([]team.AgentSpec, []error) { return specfile.ReadAll(specfile.Dir(home)) },
-		CheckAgent: a.knownAgent,
+		OwnSpecs:     func() ([]team.AgentSpec, []error) { return specfile.ReadAll(specfile.Dir(home)) },
+		BrokenSkills: program.BrokenSkills(home),
+		CheckAgent:   a.knownAgent,
 	}, nil
 }
 

@@ -66,6 +66,10 @@ func (ch *chat) command(ctx context.Context, member, text string) error {
 		}
 		return err
 	case "approve", "reject":
+		if ch.pane {
+			ch.out.line("Nothing is approved in the pane of a member. In your shell: teamctl approvals")
+			return nil
+		}
 		return ch.answer(ctx, name == "approve", rest)
 	case "sessions":
 		list, err := ch.team.Ledger.Sessions(ctx, ledger.SessionFilter{})

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -117,8 +118,8 @@ func memberOfGroup(l team.Layout) string {
 	return ""
 }
 
-// memberProcs returns the shims and agents of the team's newest generations, with the id of their
-// member.
+// memberProcs returns the shims and agents of the team's newest generations, and the process that
+// runs the lead's conversation, with the id of their member.
 func memberProcs(l team.Layout) map[backends.ProcID]string {
 	bundles, err := os.ReadDir(l.Members())
 	if err != nil {
@@ -131,6 +132,9 @@ func memberProcs(l team.Layout) map[backends.ProcID]string {
 			continue
 		}
 		known[p.Shim], known[p.Agent] = team.AgentID(d.Name(), l.Key), team.AgentID(d.Name(), l.Key)
+	}
+	if id, ok := leadProcess(l); ok {
+		known[id] = team.AgentID(team.LeadName, l.Key)
 	}
 	return known
 }
@@ -189,4 +193,10 @@ func sameDir(a, b string) bool {
 	ia, errA := os.Stat(a)
 	ib, errB := os.Stat(b)
 	return errA == nil && errB == nil && os.SameFile(ia, ib)
+}
+
+// leadProcess returns the process that runs the lead's conversation.
+func leadProcess(l team.Layout) (id backends.ProcID, ok bool) {
+	data, err := regular.ReadFile(l.LeadProcess())
+	return id, err == nil && json.Unmarshal(data, &id) == nil
 }

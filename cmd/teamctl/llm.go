@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -19,8 +20,10 @@ func newLLM(a *app) *cobra.Command { return newLLMAt(a, nil) }
 func newLLMAt(a *app, at *workplace) *cobra.Command {
 	return builtInCommand("llm", "The built-in agent with a model (started by the supervisor)", func(ctx context.Context, id agent.Identity) error {
 		if at != nil {
-			return a.serveSessions(ctx, id, *at, nil)
+			return a.serveSessions(ctx, id, *at, nil, nil)
 		}
+		relayed := func() bool { return true } // it ends the turn, not the agent
+		a.interrupt.Store(&relayed)
 		signals := make(chan os.Signal, 1)
 		signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 		defer signal.Stop(signals)
@@ -30,12 +33,13 @@ func newLLMAt(a *app, at *workplace) *cobra.Command {
 			cancel(nil)
 			<-ended
 		}()
-		return a.serveSessions(ctx, id, workplace{environ: os.Environ()}, turns)
+		return a.serveSessions(ctx, id, workplace{environ: os.Environ()}, turns, a.stdin)
 	})
 }
 
-// serveSessions runs the sessions of a member at its workplace.
-func (a *app) serveSessions(ctx context.Context, id agent.Identity, at workplace, interrupt <-chan struct{}) (err error) {
+// serveSessions runs the sessions of a member at its workplace. Lines typed at the terminal that
+// stdin is are messages of the person; nil, or anything else, is not read.
+func (a *app) serveSessions(ctx context.Context, id agent.Identity, at workplace, interrupt <-chan struct{}, stdin io.Reader) (err error) {
 	s, err := a.enter(ctx, &id, at)
 	if err != nil {
 		return err
@@ -55,6 +59,8 @@ func (a *app) serveSessions(ctx context.Context, id agent.Identity, at workplace
 		return err
 	}
 	id.Generation = at.getenv(team.EnvGen)
+	stop := a.readPane(ctx, s, stdin)
+	defer stop()
 	p := program.Program{Tools: tools, Team: s.team, Member: s.member, Env: s.env, Token: at.getenv(team.EnvToken), Interrupt: interrupt}
 	return p.Run(ctx, id)
 }

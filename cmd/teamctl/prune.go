@@ -16,8 +16,8 @@ func newPrune(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "prune --older-than AGE",
 		Short: "Move old history out of the ledger into an archive",
-		Long: `Take events, and the messages of closed runs, that are older than AGE out of the
-team's ledger. They are in a file of the team's archive directory, one JSON object
+		Long: `Take events, the messages of closed runs and the transcripts of closed conversations
+that are older than AGE out of the team's ledger. They are in a file of the team's archive directory, one JSON object
 a line, before the ledger lets go of them. A run with a message that a member has
 not read stays whole, and so do all tasks. Mailboxes keep their newest 200 read
 messages, whatever their age; the ledger has the others too. AGE is a number with d, h or m: 30d, 12h.`,
@@ -47,6 +47,9 @@ messages, whatever their age; the ledger has the others too. AGE is a number wit
 					return nil
 				}
 				a.out.line("%d events, %d messages", out.Events, out.Messages)
+				if out.Sessions > 0 {
+					a.out.line("%d closed conversations with %d entries", out.Sessions, out.Entries)
+				}
 				a.out.note("they are in %s", out.Archive)
 				return nil
 			})

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )
 
@@ -14,6 +15,7 @@ func lookOps() []Op {
 		with(Op{Name: "ScratchpadMerge", Verb: "scratchpad merge", Gates: []tool.Operation{tool.OpScratchpad}, Destructive: true}, scratchpadMerge),
 		with(Op{Name: "WorktreeStatus", Verb: "worktree ls", ReadOnly: true, Idempotent: true}, worktreeStatus),
 		with(Op{Name: "WorktreeDiff", Verb: "worktree diff", ReadOnly: true, Idempotent: true}, worktreeDiff),
+		with(Op{Name: "WorktreeMerge", Verb: "merge", Gates: []tool.Operation{tool.OpWorktrees}, Long: true}, worktreeMerge),
 		with(Op{Name: "RunShow", Verb: "run show", ReadOnly: true, Idempotent: true}, runShow),
 	}
 }
@@ -48,6 +50,32 @@ type WorktreeStatusIn struct {
 func worktreeStatus(ctx context.Context, s *Session, in WorktreeStatusIn) (tool.WorktreesOut, error) {
 	return on(ctx, s, in.TeamRef, func(t *tool.Team, _ tool.Caller) (tool.WorktreesOut, error) {
 		return t.Worktrees(ctx, tool.WorktreesIn{Members: in.Names, Into: in.Into})
+	})
+}
+
+// WorktreeMergeIn says whose work is merged. A gate is a command, and a command is for
+// who may run one: it has none.
+type WorktreeMergeIn struct {
+	TeamRef
+	Names    []string `json:"names,omitempty" jsonschema:"Members whose branches are merged; with ready, all that are idle, clean and have something to merge."`
+	Ready    bool     `json:"ready,omitempty" jsonschema:"Of all members that are idle, have committed everything and have something to merge."`
+	Into     string   `json:"into,omitempty" jsonschema:"Branch to merge into; the one checked out in the repository if left out."`
+	Strategy string   `json:"strategy,omitempty" jsonschema:"merge (the default, a merge commit each), rebase, or squash (one commit each)."`
+	DryRun   bool     `json:"dry_run,omitempty" jsonschema:"Say what would be merged, and move nothing."`
+}
+
+func worktreeMerge(ctx context.Context, s *Session, in WorktreeMergeIn) (tool.MergeOut, error) {
+	if in.Ready == (len(in.Names) > 0) {
+		return tool.MergeOut{}, team.Errorf(team.CodeInvalid, "give names, or ready").WithReason(team.ReasonInput)
+	}
+	return on(ctx, s, in.TeamRef, func(t *tool.Team, c tool.Caller) (tool.MergeOut, error) {
+		out, err := t.Merge(ctx, c, tool.MergeIn{Members: in.Names, Ready: in.Ready, Into: in.Into, Strategy: in.Strategy, DryRun: in.DryRun, Each: func(n team.LaneNote) {
+			progress(ctx, 0, len(n.Items), "%s", n.State)
+		}})
+		if err != nil && len(out.Merges) == 0 {
+			return out, err
+		}
+		return out, nil // each merge says what became of it
 	})
 }
 

@@ -110,7 +110,7 @@ func TestRefusalsByRole(t *testing.T) {
 		"TaskClaim": "++--+ --", "TaskComplete": "++--+ --", "TaskFail": "++--+ --", "TaskRelease": "++--+ --", "TaskRetry": "+++-+ --",
 		"SendMessage": "+++-+ ++", "InboxRead": everybody + " +-", "ThreadShow": everybody + " +-",
 		"PlanSubmit": everybody + " +-", "ApprovalList": everybody + " +-", "ApprovalAnswer": "+---+ --",
-		"ScratchpadGet": everybody + " +-", "ScratchpadMerge": "+++-+ --", "WorktreeStatus": everybody + " +-", "WorktreeDiff": everybody + " +-",
+		"ScratchpadGet": everybody + " +-", "ScratchpadMerge": "+++-+ --", "WorktreeStatus": everybody + " +-", "WorktreeDiff": everybody + " +-", "WorktreeMerge": "+---+ --",
 		"EdgeList": everybody + " +-", "EdgeAdd": "+---+ --", "EdgeRemove": "+---+ --",
 		"ReviewShow": everybody + " +-", "ReviewAdd": "+-+-+ --", "ReviewSend": "+-+-+ --", "ReviewAnswer": everybody + " +-",
 		"RunShow": everybody + " +-", "Wait": everybody + " +-", "Events": everybody + " +-",
@@ -140,7 +140,8 @@ func TestRefusalsByRole(t *testing.T) {
 		t.Fatal(err)
 	}
 	inputs := map[string]string{ // what makes the difference between denied and not there
-		"SendMessage": `{"type":"message","recipient":"asker","content":"x"}`, "TaskUpdate": `{"task_id":"3","priority":1}`,
+		"WorktreeMerge": `{"ready":true}`,
+		"SendMessage":   `{"type":"message","recipient":"asker","content":"x"}`, "TaskUpdate": `{"task_id":"3","priority":1}`,
 		"Wait": `{"member":"asker","state":"running"}`, "TeammateMode": `{"name":"asker","mode":"acceptEdits"}`,
 		"ApprovalAnswer": `{"request_id":"1","approve":true}`,
 		"EdgeAdd":        `{"from":"asker","type":"reviews","to":"planner"}`, "EdgeRemove": `{"from":"asker","type":"handoff","to":"planner"}`,
