@@ -170,7 +170,7 @@ func (w *worker) stillOurs(ctx context.Context, t ledger.Task) error {
 	case now.Status == team.TaskFailed && now.Attempt == t.Attempt && now.Result != nil: // a cancelled task has no owner
 		return fmt.Errorf("%w: %s", errEnded, firstLine(now.Result.Error))
 	case now.Owner != w.id.Session || now.Attempt != t.Attempt:
-		return fmt.Errorf("task %s is not ours any more", t.ID)
+		return fmt.Errorf("task %s is no longer ours", t.ID)
 	case now.Status != team.TaskClaimed && now.Status != team.TaskInProgress:
 		return fmt.Errorf("task %s is %s", t.ID, now.Status)
 	}

@@ -228,7 +228,7 @@ func (s *server) settle(ctx context.Context, r *running) error {
 		if !lost(r.err) {
 			return fmt.Errorf("turn %d: %w", r.job.ID, r.err)
 		}
-		s.out.line("turn %d is not ours any more: %v", r.job.ID, r.err)
+		s.out.line("turn %d is no longer ours: %v", r.job.ID, r.err)
 	}
 	if r.job.Session == s.id.Session {
 		s.failed = cut(oneLine(r.out.Failed), maxFailure)

@@ -302,7 +302,7 @@ func (w *worker) release(ctx context.Context, t ledger.Task, why string) {
 	case err == nil:
 		w.out.line("── task %s given back: %s", t.ID, why)
 	case lost(err):
-		w.out.line("── task %s is not ours any more: %v", t.ID, err)
+		w.out.line("── task %s is no longer ours: %v", t.ID, err)
 	default:
 		// The supervisor releases the tasks of a dead owner.
 		w.out.line("── task %s could not be given back: %v", t.ID, err)

@@ -59,8 +59,8 @@ type TurnSteer struct {
 	Usage   json.RawMessage `json:"usage,omitempty"`
 }
 
-// EndTurn ends a turn; with its end it tells the parent session and queues a turn for
-// the backlog, in one transaction.
+// EndTurn ends a turn, notifies the parent session and queues a turn for the backlog,
+// in one transaction.
 func (l *Ledger) EndTurn(ctx context.Context, e TurnEnd) (EndedTurn, error) {
 	return write[EndedTurn](ctx, l, opTurnEnd, e)
 }

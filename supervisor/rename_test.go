@@ -217,7 +217,7 @@ func (r *rig) killedAt(step string, m ledger.Member) {
 	}
 }
 
-// A rename that was begun and cannot be applied is given up, and leaves nothing.
+// A rename that cannot be applied is given up, and leaves nothing behind.
 func TestRenameIsGivenUp(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -140,7 +140,7 @@ func TestForeignAgentIsAsked(t *testing.T) {
 	}
 }
 
-// One that takes no messages yet cannot be asked, and is not waited for.
+// A member that does not take messages yet is not asked, and not waited for.
 func TestForeignAgentThatIsNotReadyIsNotAsked(t *testing.T) {
 	t.Parallel()
 	c := &fakeCourier{answers: true}

@@ -186,7 +186,7 @@ func (t *Team) answerPlan(ctx context.Context, c Caller, in SendIn) (Sent, error
 	}
 	if in.Recipient != "" {
 		if to, err := t.Member(ctx, in.Recipient); err != nil || to.SessionKey != a.Session {
-			return Sent{}, team.Errorf(team.CodeInvalid, "plan %s is of %s, not of %s", a.RequestID, a.Name, in.Recipient)
+			return Sent{}, team.Errorf(team.CodeInvalid, "plan %s was submitted by %s, not by %s", a.RequestID, a.Name, in.Recipient)
 		}
 	}
 	a, err = t.Answer(ctx, c, AnswerIn{ID: in.RequestID, Approve: *in.Approve, Feedback: cmp.Or(in.Content, in.Reason)})

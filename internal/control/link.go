@@ -17,7 +17,7 @@ import (
 )
 
 // errNoStream is a supervisor of a version that does not know a protocol of frames.
-var errNoStream = team.Errorf(team.CodeUnavailable, "the supervisor takes no such stream").WithReason(team.ReasonNoStream)
+var errNoStream = team.Errorf(team.CodeUnavailable, "the supervisor does not support the stream").WithReason(team.ReasonNoStream)
 
 // link is a client's connections for one protocol of frames.
 type link struct {

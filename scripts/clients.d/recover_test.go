@@ -105,8 +105,8 @@ func (w *world) begin(ctx context.Context, c agentlab.Client) (k talk, err error
 	if k.laterID, err = w.sendTo(ctx, c.Name, "@@say "+k.later); err != nil {
 		return k, err
 	}
-	// The server of Codex takes it for the tool's end, the hooks of Claude Code have it
-	// wait: neither is a receipt.
+	// Codex's server keeps it until the tool ends, Claude Code's hooks hold it: neither is
+	// a receipt.
 	if state, err := w.state(ctx, k.laterID); err != nil || state == "accepted" || state == "read" {
 		return k, errors.Join(err, fmt.Errorf("in mid-turn it is %s", state))
 	}
