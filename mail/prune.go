@@ -17,9 +17,9 @@ import (
 // KeepRead is how many read messages remain in a mailbox; the ledger has them all.
 const KeepRead = 200
 
-// A look reads the whole file. So a mailbox is looked at again when it has grown by
-// pruneGrowth bytes, and by a quarter: otherwise the cost of a message would grow with
-// what its owner has not read.
+// A check reads the whole file. A mailbox is therefore checked again only when it has grown
+// by pruneGrowth bytes, and by a quarter: otherwise the cost of a message would grow with
+// the amount of unread mail.
 const (
 	pruneGrowth = 64 << 10
 	pruneShare  = 4

@@ -164,7 +164,7 @@ func TestForeignAnswerIsIgnored(t *testing.T) {
 	r.spawn(s, "b", team.RestartAlways)
 	done := r.stop(s, team.StopRequest{Names: []string{"a"}})
 	req := r.shutdownRequestTo("a")
-	// b says that a does not want to: its name is on the message, so it does not count.
+	// b rejects in the name of a: the sender of the message is b, so it does not count.
 	r.answer("b", team.KindShutdownRejected, req.RequestID, encode(r, inbox.ShutdownRejected{RequestID: req.RequestID, From: "a", Reason: "no"}))
 	// a rejects an earlier request, which is over.
 	r.answer("a", team.KindShutdownRejected, "shutdown-1@a", encode(r, inbox.ShutdownRejected{RequestID: "shutdown-1@a", From: "a", Reason: "late"}))

@@ -74,8 +74,8 @@ func (r *rig) settled(id string, want team.TaskStatus) ledger.Task {
 	return task
 }
 
-// hang is a command that says in a file which process it has started in a session of its
-// own, and ends by itself only where it finds the file "through".
+// hang is a command that writes to a file the pid of a process that it starts in a session
+// of its own, and exits by itself only if the file "through" exists.
 const hang = `test -e through && exit 0
 setsid bash -c 'echo $$ > pid.new && mv pid.new pid; exec sleep 600' </dev/null >/dev/null 2>&1 &
 until test -e pid; do sleep 0.02; done; wait`

@@ -12,8 +12,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Rules answer at once, say who and why, and tell nobody who need not know; what none
-// of them names waits for a person as before.
+// Rules answer at once and report their name and the reason, without further notices; a
+// request that no rule matches waits for a person.
 func TestRulesAnswer(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)

@@ -53,7 +53,7 @@ func (w *world) settled(ctx context.Context, c agentlab.Client, letters []agentl
 	return w.settledAs(ctx, c, letters, inbox.Body)
 }
 
-// settledAs is settled of letters that the agent is shown as shown gives them.
+// settledAs is settled for letters that the agent sees as returned by shown.
 func (w *world) settledAs(ctx context.Context, c agentlab.Client, letters []agentlab.Letter, shown func(string) string) (agentlab.Tally, error) {
 	var t agentlab.Tally
 	err := w.until(ctx, "accepted, and in a request", func() (bool, error) {
