@@ -182,10 +182,16 @@ func TestCancelledTurnIsNoEvidence(t *testing.T) {
 
 	id = r.post("before an error")
 	p := r.program()
+	call("BeforeAgent", map[string]any{"prompt": "There is mail from your team.", "transcript_path": p.file})
 	p.write(map[string]any{"type": "error", "content": "[API Error: no]"})
-	call("BeforeAgent", map[string]any{"prompt": "There is mail from your team."})
 	call("AfterAgent", map[string]any{"prompt_response": "[no response text]", "transcript_path": p.file})
 	r.want(id, team.Accepted) // its model was asked
+
+	// The error of an earlier turn says nothing about this one.
+	id = r.post("after an error")
+	call("BeforeAgent", map[string]any{"prompt": "There is mail from your team.", "transcript_path": p.file})
+	call("AfterAgent", map[string]any{"prompt_response": "[no response text]", "transcript_path": p.file})
+	r.want(id, team.Held)
 }
 
 // A killed process loses a message in the prompt of its turn that it has not recorded.

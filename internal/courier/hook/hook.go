@@ -82,6 +82,7 @@ type run struct {
 	version adapter.Version // of the program
 	read    *transcript     // the part of the transcript that settle has read; nil before
 	said    string          // given.Said, before this hook
+	cut     bool            // the turn that ends was cancelled with mail
 }
 
 // Run runs one hook and writes its answer. Its error is only for a log: the answer is valid in any
@@ -211,7 +212,7 @@ func (r *run) give(ctx context.Context, t *tool.Team, c tool.Caller) (bool, erro
 	if slices.ContainsFunc(pending, r.holdsUp) || adapter.WokenByMail(r.CLI, r.Event, r.Input) {
 		return false, nil
 	}
-	if r.cancelled() { // the agent does not continue
+	if r.cut || r.cancelled(0) { // the agent does not continue
 		return false, r.turnEnds()
 	}
 	if no, err := r.blocked(ctx, t, c.Session); no || err != nil {

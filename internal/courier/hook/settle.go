@@ -74,7 +74,7 @@ func (r *run) settle(ctx context.Context, t *tool.Team, waiting []ledger.Outgoin
 			marks = append(marks, ledger.DeliveryMark{MessageID: o.Message.ID, Recipient: o.Delivery.Recipient, State: team.Accepted, Evidence: v.evidence})
 		case isOpen:
 			open = append(open, o)
-			if r.cancelled() { // the turn does not continue: the supervisor wakes the agent for held mail
+			if r.cut = r.cut || r.cancelled(since(h)); r.cut { // the turn does not continue: the supervisor wakes the agent for held mail
 				marks = append(marks, ledger.DeliveryMark{MessageID: o.Message.ID, Recipient: o.Delivery.Recipient, State: team.Held, Reason: "the turn that had it was cancelled"})
 			}
 		case isPending:
@@ -186,7 +186,7 @@ func (r *run) followed(h *handed, tr *transcript) verdict {
 		return verdict{}
 	case adapter.EndsSession(r.CLI, r.Event): // a program that is ended calls it before its model has answered
 		return verdict{}
-	case r.cancelled(), adapter.Interrupts(r.CLI, r.Event):
+	case r.cancelled(h.From), adapter.Interrupts(r.CLI, r.Event):
 		return verdict{state: isOpen}
 	case adapter.EndsTurn(r.CLI, r.Event), tr.Answered && r.Event != adapter.Wait:
 		return took
@@ -198,11 +198,19 @@ func (r *run) followed(h *handed, tr *transcript) verdict {
 	return verdict{}
 }
 
-// cancelled reports whether this hook marks the end of a cancelled turn. A failed turn is not one:
-// it has asked its model.
-func (r *run) cancelled() bool {
+// cancelled reports whether this hook marks the end of a cancelled turn. A turn that has failed
+// since an offset of the transcript is not one: it has asked its model.
+func (r *run) cancelled(from int64) bool {
 	return adapter.EndsTurn(r.CLI, r.Event) && adapter.Unanswered(r.CLI, r.hook, r.said == digest(r.hook.Answer)) &&
-		adapter.FailedTurn(courier.ReadTail(r.hook.Transcript, failedTail, 0)) == ""
+		adapter.FailedTurn(courier.ReadTail(r.hook.Transcript, failedTail, from)) == ""
+}
+
+// since is the length of the transcript when a message was given; 0 where that is not known.
+func since(h *handed) int64 {
+	if h == nil {
+		return 0
+	}
+	return h.From
 }
 
 // afterLoss judges a message given before the conversation was compacted and missing in what
