@@ -231,7 +231,7 @@ func TestFullScreen(t *testing.T) {
 
 	s.selects(".", "plan", "bob")
 	s.types("x")
-	s.shows("why, or what is to be changed")
+	s.shows("reason, or what to change")
 	s.keys("-l", "keep the old one")
 	s.types("Enter")
 	s.shows("request 2 of bob is rejected")
@@ -314,7 +314,7 @@ func TestFullScreenTwice(t *testing.T) {
 	r.asks("bob", ask)
 	one.selects(".", "permission", "bob")
 	one.types("x")
-	one.shows("why, or what is to be changed")
+	one.shows("reason, or what to change")
 	one.keys("-l", "not now")
 	r.teamctl("approvals", "approve", "2")
 	one.types("Enter")

@@ -292,7 +292,7 @@ func TestConfig(t *testing.T) {
 	for text, want := range map[string]string{
 		"hooks: {TaskComplete: x}":                            "did you mean TaskCompleted?",
 		"hooks: {TaskCompleted: {command: x, tiemout: 1}}":    "unknown field",
-		"hooks: {TaskCompleted: {command: x, timeout: soon}}": "is no duration",
+		"hooks: {TaskCompleted: {command: x, timeout: soon}}": "invalid timeout",
 		"hooks: {TaskCompleted: {command: x, timeout: 1h}}":   "at most 10m",
 		"hooks: {TaskCompleted: ''}":                          "no command",
 		"hooks: [":                                            "config.yaml",
