@@ -18,5 +18,5 @@ func LimitKey(agent, provider string) string {
 	if provider == "" || !KindOf(agent).Sessions {
 		return agent
 	}
-	return agent + ":" + provider
+	return AgentLLM + ":" + provider // the lead asks as members of that kind do
 }
