@@ -33,27 +33,26 @@ func TestOutsideIsTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.m.agent(r.layout, "a").end(backends.Exit{Known: true, Code: 3})
-	changes, stop, err := r.led.Changes(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer stop()
-	deadline := time.NewTimer(60 * time.Second)
-	defer deadline.Stop()
-	look := time.NewTicker(20 * time.Millisecond)
-	defer look.Stop()
 	var text string
-	for !strings.Contains(text, "member.failed") || !strings.Contains(text, "approval.asked") {
-		select {
-		case <-changes:
-		case <-look.C:
-		case <-deadline.C:
-			t.Fatalf("told %q", text)
+	told := func(what string) {
+		t.Helper()
+		deadline := time.NewTimer(60 * time.Second)
+		defer deadline.Stop()
+		look := time.NewTicker(20 * time.Millisecond)
+		defer look.Stop()
+		for !strings.Contains(text, what) {
+			select {
+			case <-look.C:
+			case <-deadline.C:
+				t.Fatalf("told %q", text)
+			}
+			data, _ := os.ReadFile(out)
+			text = string(data)
 		}
-		data, _ := os.ReadFile(out)
-		text = string(data)
 	}
+	told("approval.asked")
+	r.m.agent(r.layout, "a").end(backends.Exit{Known: true, Code: 3})
+	told("member.failed")
 	for _, line := range strings.Split(strings.TrimSpace(text), "\n") {
 		var n sink.Notice
 		if err := json.Unmarshal([]byte(line), &n); err != nil || n.Team != "t" || n.Title == "" {

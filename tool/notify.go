@@ -12,6 +12,15 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
+// SinkKinds are the kinds of notices that a sink can be limited to.
+func SinkKinds() []string {
+	out := []string{}
+	for _, k := range sink.Kinds() {
+		out = append(out, string(k))
+	}
+	return out
+}
+
 // Sinks lists the team's notification sinks.
 func (t *Team) Sinks(ctx context.Context) ([]string, error) {
 	specs := []string{}
@@ -23,27 +32,40 @@ func (t *Team) Sinks(ctx context.Context) ([]string, error) {
 func (t *Team) SinkAdd(ctx context.Context, c Caller, spec string) error {
 	if _, err := sink.Parse(spec); err != nil {
 		return team.Errorf(team.CodeInvalid, "add a sink: %w", err).
-			WithHint("command:SHELL COMMAND, webhook:https://..., webhook:http://localhost..., or desktop")
+			WithHint("command:SHELL COMMAND, webhook:https://..., ntfy:https://SERVER/TOPIC, http://localhost... for both, or desktop")
+	}
+	// What has happened already is nothing for a new sink.
+	last, err := t.Ledger.LastEvent(ctx)
+	if err != nil {
+		return err
 	}
 	return t.changeSinks(ctx, c, func(specs []string) ([]string, error) {
 		if slices.Contains(specs, spec) {
 			return nil, team.Errorf(team.CodeConflict, "%q already exists", spec).WithReason(team.ReasonSinkExists)
 		}
-		return append(specs, spec), nil
+		return append(specs, spec), t.as(c).Set(ctx, services.SettingTold(spec), last)
 	})
 }
 
-// SinkRemove removes a sink.
+// SinkRemove removes a sink. Its address is enough if no other sink has it.
 func (t *Team) SinkRemove(ctx context.Context, c Caller, spec string) error {
 	if _, err := sink.Parse(spec); err != nil {
 		return team.Errorf(team.CodeInvalid, "remove a sink: %w", err).WithHint("teamctl notify ls")
 	}
+	same := func(s string) bool {
+		is, err := sink.Parse(s)
+		return err == nil && is.Address() == spec
+	}
 	return t.changeSinks(ctx, c, func(specs []string) ([]string, error) {
 		i := slices.Index(specs, spec)
+		if at := slices.IndexFunc(specs, same); i < 0 && at >= 0 && !slices.ContainsFunc(specs[at+1:], same) {
+			i = at
+		}
 		if i < 0 {
 			return nil, team.Errorf(team.CodeNotFound, "sink %q does not exist", spec).WithReason(team.ReasonSinkNotFound).WithHint("teamctl notify ls")
 		}
-		return slices.Delete(specs, i, i+1), nil
+		err := t.as(c).Set(ctx, services.SettingTold(specs[i]), nil)
+		return slices.Delete(specs, i, i+1), err
 	})
 }
 
@@ -79,7 +101,7 @@ func (t *Team) SinkTest(ctx context.Context, c Caller) ([]string, error) {
 		to, err := sink.Parse(spec)
 		if err == nil {
 			_, err = to.Deliver(ctx, run.BookOf(t.Layout), true, "person", sink.Notice{
-				Team: t.Layout.Key, What: "test", Title: "teamctl " + t.Layout.Key, Text: "a test of " + to.String(), At: time.Now().UnixMilli(),
+				Team: t.Layout.Key, What: "test", Title: "teamctl " + t.Layout.Key, Text: "a test of " + to.Masked(), At: time.Now().UnixMilli(),
 			})
 		}
 		if err != nil {

@@ -2,9 +2,7 @@ package tool
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
-	"strings"
 
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor/approval"
@@ -35,7 +33,7 @@ func (t *Team) AtScreens(ctx context.Context) ([]AtScreen, error) {
 	out := []AtScreen{}
 	for _, m := range members {
 		if m.Observed != team.Running || m.Activity != team.Waiting ||
-			slices.ContainsFunc(pending, func(a ledger.Approval) bool { return a.Session == m.SessionKey && answers(a, m) }) {
+			slices.ContainsFunc(pending, func(a ledger.Approval) bool { return a.Session == m.SessionKey && approval.Answers(a, m) }) {
 			continue
 		}
 		out = append(out, AtScreen{m.Name, m.WaitsFor, m.Reason, m.ActivityAt, "teamctl attach " + m.Name})
@@ -43,27 +41,5 @@ func (t *Team) AtScreens(ctx context.Context) ([]AtScreen, error) {
 	return out, nil
 }
 
-// answers reports whether answering the approval request ends the member's wait: its screen showed
-// nothing but that request, or its program made it.
-func answers(a ledger.Approval, m ledger.Member) bool {
-	if !asksFor(m.WaitsFor) {
-		return m.WaitsFor == "" && m.Reason == ""
-	}
-	return byProgram(a) || team.KindOf(m.Spec.Agent).Sessions // which asks by the queue alone
-}
-
-// asksFor reports whether a wait of this kind has a request in the queue.
-func asksFor(w team.WaitFor) bool { return w == team.WaitPermission || w == team.WaitPlan }
-
 // AskByHook is the prefix of request ids for requests by a hook of the program.
 const AskByHook = approval.HookRequest
-
-// byProgram reports whether the member's program made the request, and not its agent with one of
-// our tools: such a request may be pending while a dialog is on the screen.
-func byProgram(a ledger.Approval) bool {
-	if a.Message == "" || strings.HasPrefix(a.RequestID, AskByHook) { // in the lead's mailbox, or by a hook
-		return true
-	}
-	var ask team.Ask
-	return json.Unmarshal(a.Payload, &ask) == nil && ask.For != ""
-}

@@ -3,6 +3,7 @@ package tool
 import (
 	"cmp"
 	"context"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,6 +27,7 @@ const (
 	SetDeadline        = "approval-deadline"
 	SetTurnRounds      = "turn-rounds"
 	SetVerifyTimeout   = services.SettingVerifyTimeout
+	SetWebURL          = services.SettingWebURL
 )
 
 // setting is one row of the table of settings.
@@ -51,6 +53,7 @@ var settings = []setting{
 	{ledger.SettingChildren, "open child sessions of a session", strconv.Itoa(ledger.DefaultChildren), checkAtLeastOne(ledger.MaxChildren)},
 	{SetTurnRounds, "answers of a model in one turn", strconv.Itoa(team.MaxTurnRounds), checkAtLeastOne(10_000)},
 	{SetVerifyTimeout, "how long a task may be verified that has no metadata.timeout; 1h at most", services.VerifyTimeout.String(), checkVerifyTimeout},
+	{SetWebURL, "address of a page as you reach it, which notifications lead to, at /t/TEAM", "", checkURL},
 }
 
 // Setting is a setting with its current value.
@@ -249,6 +252,13 @@ func checkAnswerer(v string) error {
 func checkDuration(v string) error {
 	if d, err := time.ParseDuration(v); v != "0" && (err != nil || d <= 0) {
 		return team.Errorf(team.CodeInvalid, "invalid duration %q: 0 or, for example, 10m is needed", v)
+	}
+	return nil
+}
+
+func checkURL(v string) error {
+	if u, err := url.Parse(v); err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || u.RawQuery != "" {
+		return team.Errorf(team.CodeInvalid, "invalid address %q: for example https://machine.example.com is needed", v)
 	}
 	return nil
 }

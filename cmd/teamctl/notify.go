@@ -15,33 +15,57 @@ func newNotify(a *app) *cobra.Command {
 		Use:   "notify VERB",
 		Short: "Manage notifications: ls, add, rm, test",
 		Long: `Manage notification sinks, which notify you when something waits for your answer, when
-a member gave up, or when a task failed: a command (it gets JSON on its standard
-input), a webhook (https, or http on this machine), or the desktop. Messages between
-members never leave the team.`,
+a member gave up, when a task or a merge failed, when a limit or most of a budget is
+reached, or when all work is done: a command (it gets JSON on its standard input), a
+webhook (https, or http on this machine), a topic of an ntfy server, or the desktop.
+Messages between members never leave the team.
+
+Each event is reported once, when it begins. Five within ten seconds become one.`,
 		Example: `  teamctl notify add desktop
   teamctl notify add 'command:cat >> ~/team.jsonl'
-  teamctl notify add webhook:https://example.com/hook
+  teamctl notify add webhook:https://example.com/hook --kinds approval,dialog
+  teamctl notify add ntfy:https://ntfy.sh/my-secret-topic --quiet 22:00-07:00
   teamctl notify test`,
 		Args: unknownVerb,
 		RunE: needsVerb,
 	}
-	change := func(use, short, example, already string, offered completion, do func(*tool.Team, context.Context, tool.Caller, string) error) *cobra.Command {
-		return &cobra.Command{
-			Use: use + " SINK", Short: short, Example: example, Args: takes(1, 1, "a sink"), ValidArgsFunction: first(offered),
-			RunE: func(cmd *cobra.Command, args []string) error {
-				return a.withTeam(cmd.Context(), func(t *tool.Team, c tool.Caller) error {
-					err := do(t, cmd.Context(), c, args[0])
-					if was := team.ReasonOf(err); was == "sink_exists" || was == "sink_not_found" {
-						return a.sinks(cmd.Context(), t, already)
-					}
-					if err != nil {
-						return err
-					}
-					return a.sinks(cmd.Context(), t, "")
-				})
-			},
-		}
+	change := func(cmd *cobra.Command, spec, already string, do func(*tool.Team, context.Context, tool.Caller, string) error) error {
+		return a.withTeam(cmd.Context(), func(t *tool.Team, c tool.Caller) error {
+			err := do(t, cmd.Context(), c, spec)
+			if was := team.ReasonOf(err); was == "sink_exists" || was == "sink_not_found" {
+				return a.sinks(cmd.Context(), t, already)
+			}
+			if err != nil {
+				return err
+			}
+			return a.sinks(cmd.Context(), t, "")
+		})
 	}
+	var kinds []string
+	var quiet string
+	add := &cobra.Command{
+		Use: "add SINK", Short: "Add a notification sink", Args: takes(1, 1, "a sink"),
+		Long: `Add a notification sink. --kinds limits it to some kinds of notifications:
+approval, dialog, member, task, merge, limit, budget, done. In the hours of --quiet, by
+the clock of this machine, it is told nothing, and not afterwards either.`,
+		Example: `  teamctl notify add desktop
+  teamctl notify add 'command:cat >> ~/team.jsonl'
+  teamctl notify add ntfy:https://ntfy.sh/my-secret-topic --kinds approval,dialog,done --quiet 22:00-07:00`,
+		ValidArgsFunction: first(words("desktop", "command:", "webhook:https://", "ntfy:https://")),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			spec := args[0]
+			if quiet != "" {
+				spec = "quiet=" + quiet + " " + spec
+			}
+			if len(kinds) > 0 {
+				spec = "kinds=" + strings.Join(kinds, ",") + " " + spec
+			}
+			return change(cmd, spec, "already_there", (*tool.Team).SinkAdd)
+		},
+	}
+	add.Flags().StringSliceVar(&kinds, "kinds", nil, "kinds of notifications it is for (default: all)")
+	add.Flags().StringVar(&quiet, "quiet", "", "hours without notifications, as 22:00-07:00")
+	a.complete(add, "kinds", words(tool.SinkKinds()...))
 	cmd.AddCommand(
 		&cobra.Command{
 			Use: "ls", Short: "List the notification sinks", Example: "  teamctl notify ls\n  teamctl notify ls --json", Args: takes(0, 0, ""),
@@ -49,9 +73,14 @@ members never leave the team.`,
 				return a.withTeam(cmd.Context(), func(t *tool.Team, _ tool.Caller) error { return a.sinks(cmd.Context(), t, "") })
 			},
 		},
-		change("add", "Add a notification sink", "  teamctl notify add desktop\n  teamctl notify add 'command:cat >> ~/team.jsonl'", "already_there",
-			words("desktop", "command:", "webhook:https://"), (*tool.Team).SinkAdd),
-		change("rm", "Remove a notification sink", "  teamctl notify rm desktop\n  teamctl notify rm 'command:cat >> ~/team.jsonl'", "already_gone", a.completeSinks(), (*tool.Team).SinkRemove),
+		add,
+		&cobra.Command{
+			Use: "rm SINK", Short: "Remove a notification sink", Args: takes(1, 1, "a sink"), ValidArgsFunction: first(a.completeSinks()),
+			Example: "  teamctl notify rm desktop\n  teamctl notify rm 'command:cat >> ~/team.jsonl'",
+			RunE: func(cmd *cobra.Command, args []string) error {
+				return change(cmd, args[0], "already_gone", (*tool.Team).SinkRemove)
+			},
+		},
 		&cobra.Command{
 			Use: "test", Short: "Send a test notification to every sink", Example: "  teamctl notify test\n  teamctl notify test --json", Args: takes(0, 0, ""),
 			RunE: func(cmd *cobra.Command, _ []string) error {

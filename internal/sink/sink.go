@@ -16,6 +16,7 @@ import (
 	"net/url"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -37,51 +38,225 @@ func External(wantsDeliver bool, channel string) bool {
 // limit is the time limit of one delivery.
 const limit = 15 * time.Second
 
+// Kind says what a notice is about. A sink can be limited to some kinds.
+type Kind string
+
+// Kinds of notices. The zero Kind is a test, which every sink takes at any time.
+const (
+	Approval Kind = "approval" // a request waits for an answer
+	Dialog   Kind = "dialog"   // a question at the screen of a member's program
+	Member   Kind = "member"   // a member failed
+	Task     Kind = "task"     // a task failed
+	Merge    Kind = "merge"    // a merge has conflicts or failed
+	Limit    Kind = "limit"    // a provider takes no more for now
+	Budget   Kind = "budget"   // most of a budget is used
+	Done     Kind = "done"     // nothing is left to do
+)
+
+// Kinds returns every kind of notice.
+func Kinds() []Kind { return []Kind{Approval, Dialog, Member, Task, Merge, Limit, Budget, Done} }
+
 // Notice is the content of a notice, passed as JSON to commands and webhooks.
 // At is in Unix milliseconds.
 type Notice struct {
-	Team  string `json:"team"`
-	What  string `json:"what"` // "approval.asked", "member.failed", ...
-	ID    string `json:"id,omitempty"`
-	Title string `json:"title"`
-	Text  string `json:"text"`
-	At    int64  `json:"at"`
+	Team   string `json:"team"`
+	What   string `json:"what"` // "approval.asked", "member.failed", ...
+	Kind   Kind   `json:"kind,omitempty"`
+	ID     string `json:"id,omitempty"`
+	Title  string `json:"title"`
+	Text   string `json:"text"`
+	Select string `json:"select,omitempty"` // for teamctl ui --select
+	Link   string `json:"link,omitempty"`   // to the same on the page
+	Count  int    `json:"count,omitempty"`  // of notices that are told as this one; 0: it is one
+	At     int64  `json:"at"`
 }
 
 // Sink is one destination. The zero value is none; use Parse.
 type Sink struct {
-	kind   string // "command", "webhook", "desktop"
+	kind   string // "command", "webhook", "ntfy", "desktop"
 	target string
+	kinds  []Kind // that it takes; nil: all
+	quiet  hours  // in which it takes none
 }
 
-// String returns the form that Parse parses.
-func (s Sink) String() string {
+// hours are a part of every day, in minutes from midnight; from may be after to.
+type hours struct{ from, to int }
+
+func (h hours) has(at time.Time) bool {
+	minute := at.Hour()*60 + at.Minute()
+	if h.from <= h.to {
+		return h.from <= minute && minute < h.to
+	}
+	return minute >= h.from || minute < h.to
+}
+
+func (h hours) String() string {
+	return fmt.Sprintf("%02d:%02d-%02d:%02d", h.from/60, h.from%60, h.to/60, h.to%60)
+}
+
+// Address returns the sink without its kinds and quiet hours, as Parse parses it.
+func (s Sink) Address() string {
 	if s.target == "" {
 		return s.kind
 	}
 	return s.kind + ":" + s.target
 }
 
-// Parse parses "command:SHELL COMMAND", "webhook:URL" or "desktop". A webhook
-// is https, or http on this machine.
-func Parse(spec string) (Sink, error) {
+// Masked returns the sink for logs: a URL without its path and query, and of a command its
+// first word. The rest may be a secret, as the topic of ntfy is.
+func (s Sink) Masked() string {
+	if u, err := url.Parse(s.target); err == nil && u.Host != "" && s.kind != "command" {
+		return s.kind + ":" + u.Scheme + "://" + u.Host + "/..."
+	}
+	word, rest, _ := strings.Cut(strings.TrimSpace(s.target), " ")
+	switch {
+	case s.target == "":
+		return s.kind
+	case rest == "" && !strings.Contains(word, "="):
+		return s.kind + ":" + word
+	case strings.Contains(word, "="):
+		return s.kind + ":..."
+	}
+	return s.kind + ":" + word + " ..."
+}
+
+// String returns the form that Parse parses.
+func (s Sink) String() string {
+	var b strings.Builder
+	if len(s.kinds) > 0 {
+		b.WriteString("kinds=" + joined(s.kinds, ",") + " ")
+	}
+	if s.quiet != (hours{}) {
+		b.WriteString("quiet=" + s.quiet.String() + " ")
+	}
+	b.WriteString(s.Address())
+	return b.String()
+}
+
+// Takes reports whether the sink is meant for a notice at a time, which is local.
+func (s Sink) Takes(n Notice, at time.Time) bool {
+	return n.Kind == "" || (len(s.kinds) == 0 || slices.Contains(s.kinds, n.Kind)) && !s.quiet.has(at)
+}
+
+// Parse parses "command:SHELL COMMAND", "webhook:URL", "ntfy:URL" or "desktop", each behind
+// "kinds=KIND,... " and "quiet=22:00-07:00 " if it has any. URLs are https, or http on this
+// machine; that of ntfy ends in the topic.
+func Parse(spec string) (s Sink, err error) {
+	rest := spec
+	for {
+		word, after, _ := strings.Cut(rest, " ")
+		name, value, ok := strings.Cut(word, "=")
+		if !ok || name != "kinds" && name != "quiet" {
+			break
+		}
+		rest = strings.TrimLeft(after, " ")
+		if name == "quiet" {
+			s.quiet, err = parseHours(value)
+		} else {
+			s.kinds, err = parseKinds(value)
+		}
+		if err != nil {
+			return Sink{}, err
+		}
+	}
+	return s, s.parse(rest)
+}
+
+func parseHours(text string) (h hours, err error) {
+	from, to, _ := strings.Cut(text, "-")
+	for _, end := range []struct {
+		text string
+		at   *int
+	}{{from, &h.from}, {to, &h.to}} {
+		at, err := time.Parse("15:04", end.text)
+		if err != nil {
+			return hours{}, fmt.Errorf("invalid quiet hours %q: want 22:00-07:00", text)
+		}
+		*end.at = at.Hour()*60 + at.Minute()
+	}
+	if h.from == h.to {
+		return hours{}, fmt.Errorf("invalid quiet hours %q: they begin when they end", text)
+	}
+	return h, nil
+}
+
+func parseKinds(text string) (list []Kind, err error) {
+	for k := range strings.SplitSeq(text, ",") {
+		if !slices.Contains(Kinds(), Kind(k)) {
+			return nil, fmt.Errorf("invalid kind of notice %q: want %s", k, joined(Kinds(), ", "))
+		}
+		list = append(list, Kind(k))
+	}
+	return list, nil
+}
+
+func joined(list []Kind, by string) string {
+	words := make([]string, len(list))
+	for i, k := range list {
+		words[i] = string(k)
+	}
+	return strings.Join(words, by)
+}
+
+func (s *Sink) parse(spec string) error {
 	kind, target, _ := strings.Cut(spec, ":")
-	s := Sink{kind, target}
+	s.kind, s.target = kind, target
 	switch kind {
 	case "desktop":
 		if target != "" {
-			return Sink{}, fmt.Errorf("%q: the desktop takes no address", spec)
+			return fmt.Errorf("%q: the desktop takes no address", spec)
 		}
 	case "command":
 		if strings.TrimSpace(target) == "" {
-			return Sink{}, fmt.Errorf("%q has no command", spec)
+			return fmt.Errorf("%q has no command", spec)
 		}
 	case "webhook":
-		return s, checkURL(target)
+		return checkURL(target)
+	case "ntfy":
+		if _, topic := ntfyTopic(target); topic == "" {
+			return fmt.Errorf("%q has no topic", spec)
+		}
+		return checkURL(target)
 	default:
-		return Sink{}, fmt.Errorf("%q is neither command:, webhook: nor desktop", spec)
+		return fmt.Errorf("%q is neither command:, webhook:, ntfy: nor desktop", spec)
 	}
-	return s, nil
+	return nil
+}
+
+// ntfyTopic takes the topic, the last part of the path, off a URL.
+func ntfyTopic(target string) (server, topic string) {
+	u, err := url.Parse(target)
+	if err != nil {
+		return target, ""
+	}
+	at := strings.LastIndexByte(u.Path, '/')
+	topic = u.Path[at+1:]
+	u.Path, u.RawPath = u.Path[:at+1], ""
+	return u.String(), topic
+}
+
+// ntfy is a notice as the server takes it: published as JSON, since headers are ASCII. What
+// waits for an answer has a higher priority than what only is so.
+func ntfy(topic string, n Notice) ([]byte, error) {
+	priority, tag := 3, "information_source"
+	switch n.Kind {
+	case Approval, Dialog:
+		priority, tag = 4, "raised_hand"
+	case Member, Task, Merge:
+		priority, tag = 4, "x"
+	case Limit, Budget:
+		tag = "hourglass"
+	case Done:
+		tag = "white_check_mark"
+	}
+	return json.Marshal(struct {
+		Topic    string   `json:"topic"`
+		Title    string   `json:"title"`
+		Message  string   `json:"message"`
+		Priority int      `json:"priority"`
+		Tags     []string `json:"tags"`
+		Click    string   `json:"click,omitempty"`
+	}{topic, n.Title, n.Text, priority, []string{tag}, n.Link})
 }
 
 func checkURL(target string) error {
@@ -120,7 +295,14 @@ func (s Sink) Deliver(ctx context.Context, book run.Book, wantsDeliver bool, cha
 	case "webhook":
 		ctx, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
-		err = s.post(ctx, body)
+		err = post(ctx, s.target, body)
+	case "ntfy":
+		ctx, cancel := context.WithTimeout(ctx, limit)
+		defer cancel()
+		server, topic := ntfyTopic(s.target)
+		if body, err = ntfy(topic, n); err == nil {
+			err = post(ctx, server, body)
+		}
 	case "desktop":
 		name, args := desktop(n)
 		err = runCommand(ctx, book, run.Cmd{Command: `exec "$0" "$@"`, Args: append([]string{name}, args...)})
@@ -128,7 +310,10 @@ func (s Sink) Deliver(ctx context.Context, book run.Book, wantsDeliver bool, cha
 		err = errors.New("no sink is configured")
 	}
 	if err != nil {
-		return false, fmt.Errorf("notify %s: %w", s, err)
+		if at := new(url.Error); errors.As(err, &at) {
+			err = at.Err // whose text has no address
+		}
+		return false, fmt.Errorf("notify %s: %w", s.Masked(), err)
 	}
 	return true, nil
 }
@@ -176,8 +361,8 @@ func (h *head) Write(p []byte) (int, error) {
 // post sends the notice. It does not follow a redirect, which could lead
 // anywhere. A target that is allowed without https must also be on this machine
 // when it is dialled.
-func (s Sink) post(ctx context.Context, body []byte) error {
-	local := strings.HasPrefix(s.target, "http:")
+func post(ctx context.Context, target string, body []byte) error {
+	local := strings.HasPrefix(target, "http:")
 	dialer := &net.Dialer{Timeout: limit, Control: func(_, address string, _ syscall.RawConn) error {
 		at, err := netip.ParseAddrPort(address)
 		if err == nil && local && !at.Addr().Unmap().IsLoopback() {
@@ -191,7 +376,7 @@ func (s Sink) post(ctx context.Context, body []byte) error {
 	}
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.target, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, target, bytes.NewReader(body))
 	if err != nil {
 		return err
 	}
