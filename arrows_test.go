@@ -197,7 +197,7 @@ var rooms = map[string]room{
 		why: "the roster as files have it, for a ledger that is made anew: it changes nothing",
 	},
 	"supervisor": {
-		may:  []string{"supervisor/loop", "supervisor/policy", "supervisor/rename", "supervisor/rest", "supervisor/trees", "supervisor/delivery", "supervisor/quota", "supervisor/state", "supervisor/usage", "team", leaf, "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/bundle", "backends/holder", "ledger", "inbox", "mail", "worktree", "internal/hooks", "internal/publish", "internal/sink"},
+		may:  []string{"supervisor/approval", "supervisor/loop", "supervisor/policy", "supervisor/rename", "supervisor/rest", "supervisor/trees", "supervisor/delivery", "supervisor/quota", "supervisor/state", "supervisor/usage", "team", leaf, "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/bundle", "backends/holder", "ledger", "inbox", "mail", "worktree", "internal/hooks", "internal/publish", "internal/sink"},
 		libs: []string{multierr}, never: noSQL,
 		why: "the supervisor is handed its backends and what to launch: it knows no terminal, tool, agent or screen",
 	},
