@@ -369,7 +369,7 @@ var testRooms = map[string][]string{
 	"agent/tools":               {"internal/proc"},                // likewise
 	"agent/confine":             {"team", "internal/run"},         // to confine a real command
 	"scripts":                   {"mail"},
-	"supervisor":                {"supervisor/looptest", "supervisor/approval"},
+	"supervisor":                {"supervisor/looptest"},
 	"supervisor/trees":          {"supervisor/looptest"},
 	"supervisor/approval":       {"supervisor/looptest"},
 	"supervisor/delivery":       {"supervisor/looptest"},
