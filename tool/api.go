@@ -141,6 +141,7 @@ type TeamDeleteOut struct {
 	Success  bool         `json:"success"`
 	Message  string       `json:"message"`
 	TeamName string       `json:"team_name"`
+	Outcome  string       `json:"outcome,omitempty"` // already_deleted
 	Kept     []KeptBranch `json:"kept_branches,omitempty"`
 	Rescued  []string     `json:"rescued,omitempty"` // refs of snapshots of unsaved work
 	Restore  []string     `json:"restore,omitempty"` // commands that restore them, one each

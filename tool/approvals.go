@@ -207,7 +207,16 @@ func (t *Team) deliver(ctx context.Context, c Caller, s ledger.Settled) {
 // Answer answers a pending approval request and notifies the requester. It is the only way to
 // answer: no message can. A person may answer all requests, a member those for its role, and
 // nobody its own.
-func (t *Team) Answer(ctx context.Context, c Caller, in AnswerIn) (ledger.Approval, error) {
+func (t *Team) Answer(ctx context.Context, c Caller, in AnswerIn) (Answered, error) {
+	a, err := t.answer(ctx, c, in)
+	if err != nil {
+		return t.answered(ctx, in, a, err)
+	}
+	return Answered{Approval: a}, nil
+}
+
+// answer is Answer, and refuses a request that was answered before.
+func (t *Team) answer(ctx context.Context, c Caller, in AnswerIn) (ledger.Approval, error) {
 	a, err := t.Ledger.Approval(ctx, in.ID)
 	if err != nil {
 		return a, err

@@ -248,7 +248,7 @@ func TestCompletionWaitsForReview(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return done
+		return done.Task
 	}
 	one := work()
 	if one.Status != team.TaskInProgress || one.Review == 0 {
@@ -277,7 +277,7 @@ func TestCompletionWaitsForReview(t *testing.T) {
 	}
 	// A person's word needs no review, and settles one that waits.
 	two := work()
-	if two, err = r.TaskComplete(ctx, Person(), two.ID, 0, ledger.Result{}); err != nil || two.Status != team.TaskCompleted {
+	if two, err := r.TaskComplete(ctx, Person(), two.ID, 0, ledger.Result{}); err != nil || two.Status != team.TaskCompleted {
 		t.Errorf("%+v, %v", two, err)
 	}
 	if list, err := r.Approvals(ctx, false); err != nil || len(list) != 0 {

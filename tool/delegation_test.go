@@ -176,6 +176,10 @@ func TestApprovedDelegation(t *testing.T) {
 		if _, err := r.Answer(t.Context(), Person(), in); err != nil {
 			t.Fatal(err)
 		}
+		if again, err := r.Answer(t.Context(), Person(), in); err != nil || again.Outcome != Already+string(again.State) {
+			t.Errorf("the same answer again: %q %v", again.Outcome, err)
+		}
+		in.Approve = !approve
 		_, err = r.Answer(t.Context(), Person(), in)
 		denied(t, err, team.CodeConflict, team.ReasonAlreadyResolved)
 	}

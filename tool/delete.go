@@ -27,7 +27,8 @@ type DeleteIn struct {
 // Delete deletes a team. It refuses while members are running, programs that have joined have not
 // left, a merge is in progress, or a worktree has work that exists nowhere else. With force it
 // ends members first and saves unsaved work in a rescue ref, which it reports. It always keeps
-// branches with commits of their own. An interrupted delete can be repeated.
+// branches with commits of their own. An interrupted delete can be repeated; of a team
+// that was deleted before, that is the Outcome.
 //
 // If ctx ends before the first worktree is removed, no file of the team has changed; with force
 // its members may have been ended, which the error says. After that the deletion completes
@@ -35,6 +36,11 @@ type DeleteIn struct {
 func (e *Env) Delete(ctx context.Context, c Caller, key string, in DeleteIn) (TeamDeleteOut, error) {
 	out := TeamDeleteOut{TeamName: key}
 	ended, err := e.delete(ctx, c, key, in, &out)
+	if team.ReasonOf(err) == team.ReasonTeamNotFound {
+		if was, rerr := e.wasDeleted(key); rerr == nil && was {
+			return DeletedBefore(key), nil
+		}
+	}
 	if ended && err != nil && ctx.Err() != nil && !out.begun {
 		err = team.Errorf(team.CodeUnavailable, "members of team %s were asked to end, nothing was deleted: %w", key, context.Cause(ctx)).
 			WithReason(team.ReasonMembersEnded).WithHint("teamctl delete " + key + " --force    # or teamctl start --team " + key + ", to go on with it")
@@ -117,6 +123,7 @@ func (e *Env) delete(ctx context.Context, c Caller, key string, in DeleteIn, out
 			return ended, err
 		}
 	}
+	_ = e.noteDeleted(ctx, key) // a full disk must not keep anybody from deleting
 	if err := e.removeDir(t.Layout); err != nil {
 		return ended, err
 	}

@@ -43,14 +43,19 @@ func (t *Team) EdgeAdd(ctx context.Context, c Caller, e team.Edge) (_ team.Edge,
 	return t.setEdge(ctx, c, e, true)
 }
 
-// EdgeRemove removes an edge. Errors: CodeNotFound (edge_not_found).
-func (t *Team) EdgeRemove(ctx context.Context, c Caller, e team.Edge) (team.Edge, error) {
-	e, changed, err := t.setEdge(ctx, c, e, false)
-	if err == nil && !changed {
+// EdgeRemove removes an edge; changed is false if it was removed before. Errors: CodeNotFound
+// (edge_not_found) for one that has never existed.
+func (t *Team) EdgeRemove(ctx context.Context, c Caller, e team.Edge) (_ team.Edge, changed bool, err error) {
+	e, changed, err = t.setEdge(ctx, c, e, false)
+	if err != nil || changed {
+		return e, changed, err
+	}
+	events, err := t.Ledger.Events(ctx, 0, 0, ledger.EventFilter{What: team.EventTeamEdge, ID: strings.TrimPrefix(edgeName(e), setEdge)})
+	if err == nil && len(events) == 0 {
 		err = team.Errorf(team.CodeNotFound, "edge %s %s %s does not exist", e.From, e.Type, e.To).
 			WithReason(team.ReasonEdgeNotFound).WithHint("teamctl edge ls")
 	}
-	return e, err
+	return e, false, err
 }
 
 func (t *Team) setEdge(ctx context.Context, c Caller, e team.Edge, there bool) (_ team.Edge, changed bool, err error) {

@@ -26,8 +26,10 @@ func TestEdges(t *testing.T) {
 	if _, changed, err := r.EdgeAdd(ctx, boss, team.Edge{From: "judge", Type: team.EdgeReviews, To: "worker"}); err != nil || changed {
 		t.Error("the same edge again:", changed, err)
 	}
-	if _, err := r.EdgeRemove(ctx, boss, team.Edge{From: "judge", Type: team.EdgeReviews, To: "worker"}); err != nil {
-		t.Error(err)
+	for _, want := range []bool{true, false} {
+		if _, changed, err := r.EdgeRemove(ctx, boss, team.Edge{From: "judge", Type: team.EdgeReviews, To: "worker"}); err != nil || changed != want {
+			t.Error("removed:", changed, err)
+		}
 	}
 	for _, c := range []struct {
 		by     Caller
@@ -44,7 +46,7 @@ func TestEdges(t *testing.T) {
 		_, _, err := r.EdgeAdd(ctx, c.by, c.e)
 		denied(t, err, c.code, c.reason)
 	}
-	_, err := r.EdgeRemove(ctx, boss, team.Edge{From: "judge", Type: team.EdgeReviews, To: "worker"})
+	_, _, err := r.EdgeRemove(ctx, boss, team.Edge{From: "boss", Type: team.EdgeReviews, To: "worker"})
 	denied(t, err, team.CodeNotFound, "edge_not_found")
 	list, err := r.Edges(ctx)
 	if err != nil {

@@ -189,11 +189,15 @@ func (t *Team) answerPlan(ctx context.Context, c Caller, in SendIn) (Sent, error
 			return Sent{}, team.Errorf(team.CodeInvalid, "plan %s was submitted by %s, not by %s", a.RequestID, a.Name, in.Recipient)
 		}
 	}
-	a, err = t.Answer(ctx, c, AnswerIn{ID: in.RequestID, Approve: *in.Approve, Feedback: cmp.Or(in.Content, in.Reason)})
+	done, err := t.Answer(ctx, c, AnswerIn{ID: in.RequestID, Approve: *in.Approve, Feedback: cmp.Or(in.Content, in.Reason)})
 	if err != nil {
 		return Sent{}, err
 	}
-	return Sent{Success: true, Message: fmt.Sprintf("Plan of %s %s", a.Name, a.State), Deliveries: []ledger.Delivery{}, RequestID: a.RequestID}, nil
+	message := fmt.Sprintf("Plan of %s %s", done.Name, done.State)
+	if done.Outcome != "" {
+		message += " already"
+	}
+	return Sent{Success: true, Message: message, Deliveries: []ledger.Delivery{}, RequestID: done.RequestID}, nil
 }
 
 // requestPatience is how long a member that was asked by message to shut down may take: an agent

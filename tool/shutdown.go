@@ -26,6 +26,11 @@ func (t *Team) stop(ctx context.Context, c Caller, in team.StopRequest) ([]team.
 	if in.From == "" {
 		in.From = c.Name
 	}
+	named := len(in.Names) > 0
+	in, left, err := t.leftBefore(ctx, in)
+	if err != nil || named && len(in.Names) == 0 {
+		return left, err
+	}
 	joined, in, others, err := t.joinedOf(ctx, in)
 	if err != nil {
 		return nil, err
@@ -47,7 +52,7 @@ func (t *Team) stop(ctx context.Context, c Caller, in team.StopRequest) ([]team.
 		list, err = supervise(ctx, t, func(s Supervisor) ([]team.Stopped, error) { return s.StopMembers(ctx, in) })
 	}
 	<-done
-	list = append(list, out...)
+	list = append(append(list, out...), left...)
 	slices.SortFunc(list, func(a, b team.Stopped) int { return strings.Compare(a.Name, b.Name) })
 	return list, joinErrors(append([]error{err}, errs...))
 }

@@ -251,8 +251,8 @@ func (t *Team) Stop(ctx context.Context, c Caller, in team.StopRequest) ([]team.
 }
 
 // Restart stops members and starts them again.
-func (t *Team) Restart(ctx context.Context, c Caller, names []string) ([]ledger.Member, error) {
-	return t.rule(ctx, c, names, Supervisor.RestartMembers)
+func (t *Team) Restart(ctx context.Context, c Caller, names []string) ([]Ruled, error) {
+	return t.compared(ctx, verbRestarted, func() ([]ledger.Member, error) { return t.rule(ctx, c, names, Supervisor.RestartMembers) })
 }
 
 // Recover recovers members that were lost with the machine or their terminal.
@@ -268,9 +268,15 @@ func (t *Team) Recover(ctx context.Context, c Caller, names []string) ([]team.Re
 }
 
 // Pause pauses members, or resumes them.
-func (t *Team) Pause(ctx context.Context, c Caller, names []string, on bool) ([]ledger.Member, error) {
-	return t.rule(ctx, c, names, func(s Supervisor, ctx context.Context, names []string) ([]ledger.Member, error) {
-		return s.PauseMembers(ctx, names, on)
+func (t *Team) Pause(ctx context.Context, c Caller, names []string, on bool) ([]Ruled, error) {
+	verb := verbResumed
+	if on {
+		verb = verbPaused
+	}
+	return t.compared(ctx, verb, func() ([]ledger.Member, error) {
+		return t.rule(ctx, c, names, func(s Supervisor, ctx context.Context, names []string) ([]ledger.Member, error) {
+			return s.PauseMembers(ctx, names, on)
+		})
 	})
 }
 

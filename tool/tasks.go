@@ -82,7 +82,7 @@ func (t *Team) TaskStart(ctx context.Context, c Caller, id string, attempt int) 
 // transaction, and the lead is notified. A task with a verify command is verified first, whoever
 // completes it, and while the team has a reviewer it is then reviewed: such a task has
 // Verification or Review set, and stays in_progress.
-func (t *Team) TaskComplete(ctx context.Context, c Caller, id string, attempt int, res ledger.Result) (ledger.Task, error) {
+func (t *Team) TaskComplete(ctx context.Context, c Caller, id string, attempt int, res ledger.Result) (TaskDone, error) {
 	task, err := t.change(ctx, c, id, attempt, func(l *ledger.Ledger, r ledger.TaskRef) error {
 		complete := l.Complete
 		if c.Person { // the person who would review it completes it
@@ -98,7 +98,7 @@ func (t *Team) TaskComplete(ctx context.Context, c Caller, id string, attempt in
 		t.MailCompleted(ctx, c, task)
 		t.Verifying(ctx, task)
 	}
-	return task, err
+	return t.done(ctx, c, task, id, attempt, team.TaskCompleted, err)
 }
 
 // Verifying starts a supervisor if tasks wait for their verification. It reports no failure, since
@@ -130,30 +130,35 @@ func (t *Team) mayVerify(ctx context.Context, c Caller) error {
 }
 
 // TaskFail fails a task of the caller.
-func (t *Team) TaskFail(ctx context.Context, c Caller, id string, attempt int, res ledger.Result) (ledger.Task, error) {
-	return t.change(ctx, c, id, attempt, func(l *ledger.Ledger, r ledger.TaskRef) error { return l.Fail(ctx, r, res) })
+func (t *Team) TaskFail(ctx context.Context, c Caller, id string, attempt int, res ledger.Result) (TaskDone, error) {
+	task, err := t.change(ctx, c, id, attempt, func(l *ledger.Ledger, r ledger.TaskRef) error { return l.Fail(ctx, r, res) })
+	return t.done(ctx, c, task, id, attempt, team.TaskFailed, err)
 }
 
 // TaskRelease releases a task of the caller.
-func (t *Team) TaskRelease(ctx context.Context, c Caller, id string, attempt int) (ledger.Task, error) {
-	return t.change(ctx, c, id, attempt, func(l *ledger.Ledger, r ledger.TaskRef) error { return l.Release(ctx, r) })
+func (t *Team) TaskRelease(ctx context.Context, c Caller, id string, attempt int) (TaskDone, error) {
+	task, err := t.change(ctx, c, id, attempt, func(l *ledger.Ledger, r ledger.TaskRef) error { return l.Release(ctx, r) })
+	return t.done(ctx, c, task, id, attempt, team.TaskPending, err)
 }
 
 // TaskCancel cancels a task that is not done, whoever works on it.
-func (t *Team) TaskCancel(ctx context.Context, c Caller, id, reason string) (ledger.Task, error) {
+func (t *Team) TaskCancel(ctx context.Context, c Caller, id, reason string) (TaskDone, error) {
 	if err := t.may(ctx, c, OpTaskManage); err != nil {
-		return ledger.Task{}, err
+		return TaskDone{}, err
 	}
-	return t.as(c).Cancel(ctx, id, reason)
+	task, err := t.as(c).Cancel(ctx, id, reason)
+	return t.done(ctx, c, task, id, 0, team.TaskFailed, err)
 }
 
 // TaskRetry makes a failed task pending again.
-func (t *Team) TaskRetry(ctx context.Context, c Caller, id string) (ledger.Task, error) {
+func (t *Team) TaskRetry(ctx context.Context, c Caller, id string) (TaskDone, error) {
 	if err := t.may(ctx, c, OpTaskRetry); err != nil {
-		return ledger.Task{}, err
+		return TaskDone{}, err
 	}
-	if err := t.as(c).RetryTask(ctx, id); err != nil {
-		return ledger.Task{}, err
+	err := t.as(c).RetryTask(ctx, id)
+	var task ledger.Task
+	if err == nil {
+		task, err = t.Ledger.Task(ctx, id)
 	}
-	return t.Ledger.Task(ctx, id)
+	return t.done(ctx, c, task, id, 0, team.TaskPending, err)
 }

@@ -26,26 +26,32 @@ type TaskUpdateIn struct {
 	Status          *team.TaskStatus `json:"status,omitempty"` // in_progress, completed, failed, or pending to give it back
 }
 
+// onlyStatus reports that nothing else is to be changed.
+func (in TaskUpdateIn) onlyStatus() bool {
+	return in.Subject == nil && in.Description == nil && in.ActiveForm == nil && in.Priority == nil && in.Verify == nil && in.Owner == nil &&
+		len(in.Metadata)+len(in.AddDependsOn)+len(in.RemoveDependsOn) == 0
+}
+
 // TaskUpdate changes a task. Its owner may change its content and status; only the lead may change
 // its owner, dependencies, verify command and delegationPolicy. Each part is a transaction of its
 // own, in the order fields, dependencies, owner, status; the first refusal ends the update. A new
 // owner is notified by a task_assignment.
-func (t *Team) TaskUpdate(ctx context.Context, c Caller, in TaskUpdateIn) (ledger.Task, error) {
+func (t *Team) TaskUpdate(ctx context.Context, c Caller, in TaskUpdateIn) (TaskDone, error) {
 	task, err := t.Ledger.Task(ctx, in.TaskID)
 	if err != nil {
-		return task, err
+		return TaskDone{Task: task}, err
 	}
 	if in.Owner != nil || len(in.AddDependsOn)+len(in.RemoveDependsOn) > 0 || task.Owner == "" || task.Owner != c.Session ||
 		setsDelegation(in.Metadata) {
 		if err := t.may(ctx, c, OpTaskManage); err != nil {
-			return task, err
+			return TaskDone{Task: task}, err
 		}
 	} else if err := t.may(ctx, c, OpTaskWork); err != nil {
-		return task, err
+		return TaskDone{Task: task}, err
 	}
 	if in.Verify != nil && *in.Verify != task.Verify {
 		if err := t.mayVerify(ctx, c); err != nil {
-			return task, err
+			return TaskDone{Task: task}, err
 		}
 	}
 	led := t.as(c)
@@ -54,21 +60,21 @@ func (t *Team) TaskUpdate(ctx context.Context, c Caller, in TaskUpdateIn) (ledge
 		Priority: in.Priority, Verify: in.Verify, Metadata: in.Metadata,
 	})
 	if err != nil {
-		return task, err
+		return TaskDone{Task: task}, err
 	}
 	if len(in.AddDependsOn) > 0 {
 		if task, err = led.AddDeps(ctx, in.TaskID, in.AddDependsOn, c.Name); err != nil {
-			return task, err
+			return TaskDone{Task: task}, err
 		}
 	}
 	if len(in.RemoveDependsOn) > 0 {
 		if task, err = led.RemoveDeps(ctx, in.TaskID, in.RemoveDependsOn, c.Name); err != nil {
-			return task, err
+			return TaskDone{Task: task}, err
 		}
 	}
 	if in.Owner != nil {
 		if task, err = t.assign(ctx, c, task, *in.Owner); err != nil {
-			return task, err
+			return TaskDone{Task: task}, err
 		}
 	}
 	t.Verifying(ctx, task) // its command may have changed
@@ -76,22 +82,28 @@ func (t *Team) TaskUpdate(ctx context.Context, c Caller, in TaskUpdateIn) (ledge
 		return t.setStatus(ctx, c, task, *in.Status)
 	}
 	t.Used(ctx, c, task)
-	return task, nil
+	outcome := ""
+	if in.Status != nil && in.onlyStatus() {
+		outcome = Already + string(task.Status)
+	}
+	return TaskDone{Task: task, Outcome: outcome}, nil
 }
 
 // setStatus moves a task to a status by the corresponding operation.
-func (t *Team) setStatus(ctx context.Context, c Caller, task ledger.Task, to team.TaskStatus) (ledger.Task, error) {
+func (t *Team) setStatus(ctx context.Context, c Caller, task ledger.Task, to team.TaskStatus) (TaskDone, error) {
 	switch to {
 	case team.TaskInProgress, team.TaskClaimed:
 		if task.Status == team.TaskPending {
 			if _, err := t.TaskClaim(ctx, c, task.ID); err != nil {
-				return task, err
+				return TaskDone{Task: task}, err
 			}
 		}
 		if to == team.TaskClaimed {
-			return t.Ledger.Task(ctx, task.ID)
+			task, err := t.Ledger.Task(ctx, task.ID)
+			return TaskDone{Task: task}, err
 		}
-		return t.TaskStart(ctx, c, task.ID, 0)
+		task, err := t.TaskStart(ctx, c, task.ID, 0)
+		return TaskDone{Task: task}, err
 	case team.TaskCompleted:
 		return t.TaskComplete(ctx, c, task.ID, 0, ledger.Result{})
 	case team.TaskFailed:
@@ -102,7 +114,7 @@ func (t *Team) setStatus(ctx context.Context, c Caller, task ledger.Task, to tea
 		}
 		return t.TaskRelease(ctx, c, task.ID, 0)
 	default:
-		return task, team.Errorf(team.CodeInvalid, "unknown task status %q", to)
+		return TaskDone{Task: task}, team.Errorf(team.CodeInvalid, "unknown task status %q", to)
 	}
 }
 
@@ -166,11 +178,15 @@ func (t *Team) TaskClaimIdle(ctx context.Context, c Caller, id string) (*ledger.
 }
 
 // TaskDelete deletes a task that is not in progress; its dependents are unblocked from it.
-func (t *Team) TaskDelete(ctx context.Context, c Caller, id string) (ready []string, err error) {
+func (t *Team) TaskDelete(ctx context.Context, c Caller, id string) (TaskDeleted, error) {
 	if err := t.may(ctx, c, OpTaskManage); err != nil {
-		return nil, err
+		return TaskDeleted{}, err
 	}
-	return t.as(c).DeleteTask(ctx, id)
+	ready, err := t.as(c).DeleteTask(ctx, id)
+	if err != nil {
+		return t.deletedTask(ctx, id, err)
+	}
+	return TaskDeleted{ID: id, Ready: ready}, nil
 }
 
 // TaskAuto sets whether members claim the next ready task by themselves: one member, or with an
@@ -239,11 +255,15 @@ func (t *Team) RunStart(ctx context.Context, c Caller, in ledger.RunStart) (ledg
 }
 
 // RunClose closes a run, 0 for the current one.
-func (t *Team) RunClose(ctx context.Context, c Caller, id int64) (ledger.RunsClosed, error) {
+func (t *Team) RunClose(ctx context.Context, c Caller, id int64) (RunsDone, error) {
 	if err := t.may(ctx, c, OpRun); err != nil {
-		return ledger.RunsClosed{}, err
+		return RunsDone{}, err
 	}
-	return t.as(c).CloseRun(ctx, id)
+	closed, err := t.as(c).CloseRun(ctx, id)
+	if err != nil {
+		return t.closedBefore(ctx, err)
+	}
+	return RunsDone{RunsClosed: closed}, nil
 }
 
 // History returns the events of a task, oldest first, also of a deleted one. A task whose events

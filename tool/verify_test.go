@@ -15,18 +15,18 @@ func TestEveryDoorVerifies(t *testing.T) {
 	completed := team.TaskCompleted
 	for name, tt := range map[string]struct {
 		person bool
-		door   func(r talkRig, c Caller) (ledger.Task, error)
+		door   func(r talkRig, c Caller) (TaskDone, error)
 	}{
-		"complete": {door: func(r talkRig, c Caller) (ledger.Task, error) {
+		"complete": {door: func(r talkRig, c Caller) (TaskDone, error) {
 			return r.TaskComplete(r.Context(), c, "1", 1, ledger.Result{Summary: "x"})
 		}},
-		"update": {door: func(r talkRig, c Caller) (ledger.Task, error) {
+		"update": {door: func(r talkRig, c Caller) (TaskDone, error) {
 			return r.TaskUpdate(r.Context(), c, TaskUpdateIn{TaskID: "1", Status: &completed})
 		}},
-		"person": {person: true, door: func(r talkRig, c Caller) (ledger.Task, error) {
+		"person": {person: true, door: func(r talkRig, c Caller) (TaskDone, error) {
 			return r.TaskComplete(r.Context(), c, "1", 0, ledger.Result{})
 		}},
-		"a person's update": {person: true, door: func(r talkRig, c Caller) (ledger.Task, error) {
+		"a person's update": {person: true, door: func(r talkRig, c Caller) (TaskDone, error) {
 			return r.TaskUpdate(r.Context(), c, TaskUpdateIn{TaskID: "1", Status: &completed})
 		}},
 	} {

@@ -22,7 +22,7 @@ type PrunedTree struct {
 	Repo   string `json:"repo,omitempty"` // name of the repository; "" is the team's own
 	Path   string `json:"path"`
 	Branch string `json:"branch,omitempty"`
-	Status string `json:"status"`           // removed, would_be_removed, kept
+	Status string `json:"status"`           // removed, already_removed, would_be_removed, kept
 	Reason string `json:"reason,omitempty"` // why it is kept
 	Note   string `json:"note,omitempty"`   // output of the teardown command
 
@@ -38,9 +38,10 @@ func (t *Team) PruneTrees(ctx context.Context, c Caller, in PruneTreesIn) ([]Pru
 	if err := t.may(ctx, c, OpWorktrees); err != nil {
 		return nil, err
 	}
+	out := []PrunedTree{}
 	left, err := t.leftTrees(ctx)
 	if err == nil {
-		left, err = t.leftBy(ctx, left, in.Members)
+		left, out, err = t.leftBy(ctx, left, in.Members)
 	}
 	if err != nil {
 		return nil, err
@@ -49,7 +50,6 @@ func (t *Team) PruneTrees(ctx context.Context, c Caller, in PruneTreesIn) ([]Pru
 	if err != nil {
 		return nil, err
 	}
-	out := []PrunedTree{}
 	for _, m := range left {
 		if err := ctx.Err(); err != nil {
 			return out, err
@@ -84,26 +84,37 @@ func (t *Team) pruneTree(ctx context.Context, repo *worktree.Repo, boot team.Boo
 	return nil
 }
 
-// leftBy returns the named members of left, or all without names.
-func (t *Team) leftBy(ctx context.Context, left []ledger.Member, names []string) ([]ledger.Member, error) {
+// leftBy returns the named members of left, or all without names, and the worktrees of named members
+// that were removed before.
+func (t *Team) leftBy(ctx context.Context, left []ledger.Member, names []string) (out []ledger.Member, gone []PrunedTree, err error) {
+	gone = []PrunedTree{}
 	if len(names) == 0 {
-		return left, nil
+		return left, gone, nil
 	}
-	var out []ledger.Member
+	roster, err := t.Ledger.Members(ctx, true)
+	if err != nil {
+		return nil, gone, err
+	}
 	for _, n := range names {
 		name, err := t.address(n)
 		if err != nil {
-			return nil, err
+			return nil, gone, err
 		}
-		if _, err := t.Ledger.Member(ctx, name); err == nil {
-			return nil, team.Errorf(team.CodeConflict, "%s has not left the team", name).WithReason(team.ReasonOnTheRoster).
+		if m, err := t.Ledger.Member(ctx, name); err == nil && m.RemovedAt == 0 {
+			return nil, gone, team.Errorf(team.CodeConflict, "%s has not left the team", name).WithReason(team.ReasonOnTheRoster).
 				WithHint("teamctl shutdown " + name)
 		}
 		i := slices.IndexFunc(left, func(m ledger.Member) bool { return m.Name == name })
+		at := slices.IndexFunc(roster, func(m ledger.Member) bool { return m.Name == name && m.Worktree != "" })
+		if i < 0 && at >= 0 {
+			m := roster[at]
+			gone = append(gone, PrunedTree{Member: name, Repo: m.Spec.Repo, Path: m.Worktree, Branch: m.Branch, Status: AlreadyRemoved})
+			continue
+		}
 		if i < 0 {
-			return nil, team.Errorf(team.CodeNotFound, "no member named %s has left a worktree", name).WithHint("teamctl worktree ls")
+			return nil, gone, team.Errorf(team.CodeNotFound, "no member named %s has left a worktree", name).WithHint("teamctl worktree ls")
 		}
 		out = append(out, left[i])
 	}
-	return out, nil
+	return out, gone, nil
 }

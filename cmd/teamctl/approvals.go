@@ -188,14 +188,12 @@ func (a *app) answer(ctx context.Context, id string, in tool.AnswerIn) error {
 	in.ID = approvalID(id)
 	return a.withTeam(ctx, func(t *tool.Team, c tool.Caller) error {
 		done, err := t.Answer(ctx, c, in)
-		x := answeredApproval{Approval: done}
-		if err == nil && done.Kind == ledger.ApprovePlan && in.Approve {
-			x.Mode, x.ModeFrom = a.newMode(ctx, t, done)
-		}
 		if err != nil {
-			if x, err = alreadyAnswered(ctx, t, in, err); err != nil {
-				return err
-			}
+			return err
+		}
+		x := answeredApproval{Answered: done}
+		if done.Outcome == "" && done.Kind == ledger.ApprovePlan && in.Approve {
+			x.Mode, x.ModeFrom = a.newMode(ctx, t, done.Approval)
 		}
 		if a.out.value(x) {
 			return nil

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )
 
@@ -41,13 +42,33 @@ deletion, and the exit status is that of the deletion.`,
 			}
 			env, key, c, err := a.target(cmd.Context())
 			if err != nil {
-				return err
+				return a.deletedBefore(err)
 			}
 			return a.remove(cmd.Context(), env, key, c, force)
 		},
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "end members first, and save unsaved work as a snapshot")
 	return cmd
+}
+
+// deletedBefore reports the deletion of a team that was deleted before, instead of the error that it
+// is not there.
+func (a *app) deletedBefore(err error) error {
+	if team.ReasonOf(err) != team.ReasonTeamNotFound {
+		return err
+	}
+	env, eerr := a.tools()
+	if eerr != nil {
+		return err
+	}
+	key, was := env.WasDeleted(a.team)
+	if was && !a.out.value(tool.DeletedBefore(key)) {
+		a.out.line("team %s is deleted already", key)
+	}
+	if was {
+		return nil
+	}
+	return err
 }
 
 // target returns the team that the command works on, already closed, and the caller.
@@ -73,6 +94,10 @@ func (a *app) remove(ctx context.Context, env *tool.Env, key string, c tool.Call
 		return errors.Join(err, a.out.failed)
 	}
 	if a.out.value(res) {
+		return nil
+	}
+	if res.Outcome != "" {
+		a.out.line("team %s is deleted already", key)
 		return nil
 	}
 	a.out.line("deleted team %s", key)

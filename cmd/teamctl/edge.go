@@ -58,7 +58,7 @@ handoff. An existing edge is no error.`,
 	}, func(cmd *cobra.Command, t *tool.Team, c tool.Caller, e team.Edge) (op.EdgeOut, error) {
 		e, changed, err := t.EdgeAdd(cmd.Context(), c, e)
 		if !changed {
-			return op.EdgeOut{Status: "already_set", Edge: e}, err
+			return op.EdgeOut{Status: tool.AlreadySet, Edge: e}, err
 		}
 		return op.EdgeOut{Status: "added", Edge: e}, err
 	})
@@ -70,7 +70,10 @@ func newEdgeRm(a *app) *cobra.Command {
 		Short:   "Remove an edge",
 		Example: "  teamctl edge rm judge reviews builder\n  teamctl edge rm builder reports_to judge",
 	}, func(cmd *cobra.Command, t *tool.Team, c tool.Caller, e team.Edge) (op.EdgeOut, error) {
-		e, err := t.EdgeRemove(cmd.Context(), c, e)
+		e, changed, err := t.EdgeRemove(cmd.Context(), c, e)
+		if !changed {
+			return op.EdgeOut{Status: tool.AlreadyRemoved, Edge: e}, err
+		}
 		return op.EdgeOut{Status: "removed", Edge: e}, err
 	})
 }

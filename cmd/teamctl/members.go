@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -142,7 +143,7 @@ func (a *app) stopped(list []team.Stopped) {
 func outcomeText(s team.Stopped) string {
 	text := map[string]string{
 		"approved": "shut down", "rejected": "rejected the request", "deadline": "ended at the deadline",
-		"forced": "ended by force", "already_stopped": "already stopped", "failed": "could not be stopped",
+		"forced": "ended by force", tool.AlreadyStopped: "already stopped", tool.AlreadyLeft: "has left already", "failed": "could not be stopped",
 	}[s.Outcome]
 	if text == "" {
 		text = s.Outcome
@@ -249,13 +250,13 @@ have ended are started.`,
 }
 
 func (a *app) started(ctx context.Context, names []string, verb string,
-	do func(*tool.Team, context.Context, tool.Caller, []string) ([]ledger.Member, error)) error {
+	do func(*tool.Team, context.Context, tool.Caller, []string) ([]tool.Ruled, error)) error {
 	return a.startedOf(ctx, names, nil, verb, do)
 }
 
 // startedOf restricts started to the members in set, unless set is nil.
 func (a *app) startedOf(ctx context.Context, names []string, set func(ledger.Member) bool, verb string,
-	do func(*tool.Team, context.Context, tool.Caller, []string) ([]ledger.Member, error)) error {
+	do func(*tool.Team, context.Context, tool.Caller, []string) ([]tool.Ruled, error)) error {
 	return a.withTeam(ctx, func(t *tool.Team, c tool.Caller) error {
 		if err := memberNames(ctx, t, names); err != nil {
 			return err
@@ -264,28 +265,28 @@ func (a *app) startedOf(ctx context.Context, names []string, set func(ledger.Mem
 		if err != nil {
 			return err
 		}
-		before := map[string]ledger.Member{}
 		for _, m := range roster {
-			before[m.SessionKey] = m
 			if set != nil && m.Name != team.LeadName && !team.KindOf(m.Spec.Agent).External && set(m) {
 				names = append(names, m.Name)
 			}
 		}
-		var after []ledger.Member
+		var members []tool.Ruled
 		if set == nil || len(names) > 0 {
-			if after, err = do(t, ctx, c, names); err != nil {
+			if members, err = do(t, ctx, c, names); err != nil {
 				return err
 			}
 		} else if !a.out.json {
 			a.out.note("no such member")
 		}
-		members := outcomes(verb, before, after)
+		if members == nil {
+			members = []tool.Ruled{}
+		}
 		if a.out.value(map[string]any{"members": members}) {
 			return nil
 		}
 		for _, m := range members {
 			if m.Outcome != verb {
-				a.out.line("%s is %s already", m.Name, m.Outcome[len("already_"):])
+				a.out.line("%s is %s already", m.Name, strings.TrimPrefix(m.Outcome, tool.Already))
 				continue
 			}
 			a.out.line("%s %s: %s", verb, m.Name, m.Observed)

@@ -5,7 +5,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/tool"
 )
 
@@ -39,8 +38,8 @@ func newResume(a *app) *cobra.Command {
 	}
 }
 
-func pausing(on bool) func(*tool.Team, context.Context, tool.Caller, []string) ([]ledger.Member, error) {
-	return func(t *tool.Team, ctx context.Context, c tool.Caller, names []string) ([]ledger.Member, error) {
+func pausing(on bool) func(*tool.Team, context.Context, tool.Caller, []string) ([]tool.Ruled, error) {
+	return func(t *tool.Team, ctx context.Context, c tool.Caller, names []string) ([]tool.Ruled, error) {
 		return t.Pause(ctx, c, names, on)
 	}
 }

@@ -174,12 +174,9 @@ When there is none, the next run is started: a team always has one.`,
 				return err
 			}
 			return a.withTeam(cmd.Context(), func(t *tool.Team, c tool.Caller) error {
-				closed, err := t.RunClose(cmd.Context(), c, id)
-				done := closedRuns{RunsClosed: closed}
+				done, err := t.RunClose(cmd.Context(), c, id)
 				if err != nil {
-					if done, err = alreadyClosed(cmd.Context(), t, err); err != nil {
-						return err
-					}
+					return err
 				}
 				if a.out.value(done) {
 					return nil

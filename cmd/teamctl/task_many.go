@@ -118,7 +118,7 @@ func (a *app) manyTasks(cmd *cobra.Command, offered ledger.TaskFilter, sets []ta
 }
 
 // settled reports the state of a task after a command, and whether it had that state before.
-func (a *app) settled(verb string, t settledTask) {
+func (a *app) settled(verb string, t tool.TaskDone) {
 	switch {
 	case t.Outcome != "":
 		a.out.line("%s is %s already: %s", t.ID, t.Status, view.Clean(t.Subject))
@@ -143,8 +143,8 @@ except the one that had it.`,
 		Example: "  teamctl task release 3\n  teamctl task release 3 && teamctl task rm 3",
 	}
 	cmd.Flags().IntVar(&attempt, "attempt", 0, "only if this is still the current attempt")
-	return a.manyTasks(cmd, ledger.TaskFilter{OpenOnly: true}, []taskSet{claimedTasks}, a.settling("released", &attempt,
-		func(ctx context.Context, t *tool.Team, c tool.Caller, id string) (ledger.Task, error) {
+	return a.manyTasks(cmd, ledger.TaskFilter{OpenOnly: true}, []taskSet{claimedTasks}, a.settling("released",
+		func(ctx context.Context, t *tool.Team, c tool.Caller, id string) (tool.TaskDone, error) {
 			return t.TaskRelease(ctx, c, id, attempt)
 		}))
 }
@@ -156,8 +156,8 @@ func newTaskRetry(a *app) *cobra.Command {
 		Long:    "Retry failed tasks: they are pending again, with all their retries.",
 		Example: "  teamctl task retry 3\n  teamctl task retry --failed",
 	}
-	return a.manyTasks(cmd, ledger.TaskFilter{Status: team.TaskFailed}, []taskSet{failedTasks}, a.settling("ready again:", nil,
-		func(ctx context.Context, t *tool.Team, c tool.Caller, id string) (ledger.Task, error) {
+	return a.manyTasks(cmd, ledger.TaskFilter{Status: team.TaskFailed}, []taskSet{failedTasks}, a.settling("ready again:",
+		func(ctx context.Context, t *tool.Team, c tool.Caller, id string) (tool.TaskDone, error) {
 			return t.TaskRetry(ctx, c, id)
 		}))
 }
@@ -173,16 +173,10 @@ as failed, so its dependents wait until it is retried or removed.`,
 		Example: "  teamctl task cancel 3 --reason \"not needed\"\n  teamctl task cancel --all",
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "reason, recorded with the task")
-	return a.manyTasks(cmd, ledger.TaskFilter{OpenOnly: true}, []taskSet{openTasks}, a.settling("canceled", nil,
-		func(ctx context.Context, t *tool.Team, c tool.Caller, id string) (ledger.Task, error) {
+	return a.manyTasks(cmd, ledger.TaskFilter{OpenOnly: true}, []taskSet{openTasks}, a.settling("canceled",
+		func(ctx context.Context, t *tool.Team, c tool.Caller, id string) (tool.TaskDone, error) {
 			return t.TaskCancel(ctx, c, id, reason)
 		}))
-}
-
-// removedTask is the result of task rm.
-type removedTask struct {
-	ID    string   `json:"deleted"`
-	Ready []string `json:"ready"` // tasks that depended on nothing else
 }
 
 func newTaskRm(a *app) *cobra.Command {
@@ -195,16 +189,20 @@ no longer wait for them; ids are never reused, and the history stays.`,
 	}
 	return a.manyTasks(cmd, ledger.TaskFilter{Newest: true}, []taskSet{failedTasks, completedTasks, restingTasks},
 		func(ctx context.Context, t *tool.Team, c tool.Caller, id string) (any, error) {
-			ready, err := t.TaskDelete(ctx, c, id)
+			done, err := t.TaskDelete(ctx, c, id)
 			if err != nil {
 				return nil, err
 			}
 			if !a.out.json && a.out.format != formatName {
-				a.out.line("removed %s", id)
-				for _, r := range ready {
+				if done.Outcome != "" {
+					a.out.line("%s is removed already", id)
+				} else {
+					a.out.line("removed %s", id)
+				}
+				for _, r := range done.Ready {
 					a.out.note("%s is ready now", r)
 				}
 			}
-			return removedTask{id, ready}, nil
+			return done, nil
 		})
 }

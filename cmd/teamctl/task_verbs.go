@@ -53,19 +53,12 @@ priority; if none is ready the command says so, and the exit status is 0.`,
 
 // settling is a command that changes one task, for manyTasks. A state that the task already has is
 // not an error.
-func (a *app) settling(verb string, attempt *int,
-	do func(ctx context.Context, t *tool.Team, c tool.Caller, id string) (ledger.Task, error)) func(context.Context, *tool.Team, tool.Caller, string) (any, error) {
+func (a *app) settling(verb string,
+	do func(ctx context.Context, t *tool.Team, c tool.Caller, id string) (tool.TaskDone, error)) func(context.Context, *tool.Team, tool.Caller, string) (any, error) {
 	return func(ctx context.Context, tm *tool.Team, c tool.Caller, id string) (any, error) {
-		done, err := do(ctx, tm, c, id)
-		t := settledTask{Task: done}
+		t, err := do(ctx, tm, c, id)
 		if err != nil {
-			n := 0
-			if attempt != nil {
-				n = *attempt
-			}
-			if t, err = alreadySettled(ctx, tm, c, id, verb, n, err); err != nil {
-				return nil, err
-			}
+			return nil, err
 		}
 		if !a.out.json && a.out.format != formatName {
 			a.settled(verb, t)
@@ -88,8 +81,8 @@ func newTaskComplete(a *app) *cobra.Command {
 	cmd.Flags().StringVar(&res.Commit, "commit", "", "commit with the work")
 	cmd.Flags().StringSliceVar(&res.Files, "files", nil, "changed files")
 	cmd.Flags().IntVar(&attempt, "attempt", 0, "only if this is still the current attempt")
-	return a.manyTasks(cmd, ledger.TaskFilter{OpenOnly: true}, nil, a.settling("completed", &attempt,
-		func(ctx context.Context, t *tool.Team, c tool.Caller, id string) (ledger.Task, error) {
+	return a.manyTasks(cmd, ledger.TaskFilter{OpenOnly: true}, nil, a.settling("completed",
+		func(ctx context.Context, t *tool.Team, c tool.Caller, id string) (tool.TaskDone, error) {
 			return t.TaskComplete(ctx, c, id, attempt, res)
 		}))
 }
@@ -107,8 +100,8 @@ func newTaskFail(a *app) *cobra.Command {
 	cmd.Flags().StringVar(&res.Error, "error", "", "reason of the failure")
 	cmd.Flags().IntVar(&res.ExitCode, "exit-code", 0, "exit status of the command that was run")
 	cmd.Flags().IntVar(&attempt, "attempt", 0, "only if this is still the current attempt")
-	return a.manyTasks(cmd, ledger.TaskFilter{OpenOnly: true}, nil, a.settling("failed", &attempt,
-		func(ctx context.Context, t *tool.Team, c tool.Caller, id string) (ledger.Task, error) {
+	return a.manyTasks(cmd, ledger.TaskFilter{OpenOnly: true}, nil, a.settling("failed",
+		func(ctx context.Context, t *tool.Team, c tool.Caller, id string) (tool.TaskDone, error) {
 			return t.TaskFail(ctx, c, id, attempt, res)
 		}))
 }

@@ -167,7 +167,7 @@ snapshot.`,
 			}
 			env, key, c, err := a.target(ctx)
 			if err != nil {
-				return err
+				return a.deletedBefore(err)
 			}
 			if !force {
 				if err := a.shutdownAll(ctx, env, key, c, wait); err != nil {

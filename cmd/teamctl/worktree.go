@@ -312,6 +312,8 @@ continues on it.`,
 					switch {
 					case p.Status == "kept":
 						a.out.line("kept %s of %s: %s", p.Path, p.Member, p.Reason)
+					case p.Status == tool.AlreadyRemoved:
+						a.out.line("%s of %s is removed already", p.Path, p.Member)
 					case in.DryRun:
 						a.out.line("would remove %s of %s", p.Path, p.Member)
 					case p.BranchDeleted:

@@ -41,7 +41,7 @@ type EdgeIn struct {
 
 // EdgeOut is an edge and the result.
 type EdgeOut struct {
-	Status string `json:"status" jsonschema:"added, already_set or removed"`
+	Status string `json:"status" jsonschema:"added, removed, already_set or already_removed"`
 	team.Edge
 }
 
@@ -49,7 +49,7 @@ func edgeAdd(ctx context.Context, s *Session, in EdgeIn) (EdgeOut, error) {
 	return on(ctx, s, in.TeamRef, func(t *tool.Team, c tool.Caller) (EdgeOut, error) {
 		e, changed, err := t.EdgeAdd(ctx, c, team.Edge{From: in.From, Type: in.Type, To: in.To})
 		if !changed {
-			return EdgeOut{"already_set", e}, err
+			return EdgeOut{tool.AlreadySet, e}, err
 		}
 		return EdgeOut{"added", e}, err
 	})
@@ -57,7 +57,10 @@ func edgeAdd(ctx context.Context, s *Session, in EdgeIn) (EdgeOut, error) {
 
 func edgeRemove(ctx context.Context, s *Session, in EdgeIn) (EdgeOut, error) {
 	return on(ctx, s, in.TeamRef, func(t *tool.Team, c tool.Caller) (EdgeOut, error) {
-		e, err := t.EdgeRemove(ctx, c, team.Edge{From: in.From, Type: in.Type, To: in.To})
+		e, changed, err := t.EdgeRemove(ctx, c, team.Edge{From: in.From, Type: in.Type, To: in.To})
+		if !changed {
+			return EdgeOut{tool.AlreadyRemoved, e}, err
+		}
 		return EdgeOut{"removed", e}, err
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )
@@ -76,7 +75,7 @@ func teammateStop(ctx context.Context, s *Session, in TeammateStopIn) (StopOut, 
 }
 
 func teammateRestart(ctx context.Context, s *Session, in TeammateIn) (MemberInfo, error) {
-	return one(ctx, s, in, "restart", func(t *tool.Team, c tool.Caller, names []string) ([]ledger.Member, error) {
+	return one(ctx, s, in, "restart", func(t *tool.Team, c tool.Caller, names []string) ([]tool.Ruled, error) {
 		progress(ctx, 0, 1, "restarting %s", in.Name)
 		return t.Restart(ctx, c, names)
 	})
@@ -89,7 +88,7 @@ type TeammateIn struct {
 }
 
 // one calls an operation on members for a single member.
-func one(ctx context.Context, s *Session, in TeammateIn, what string, f func(*tool.Team, tool.Caller, []string) ([]ledger.Member, error)) (MemberInfo, error) {
+func one(ctx context.Context, s *Session, in TeammateIn, what string, f func(*tool.Team, tool.Caller, []string) ([]tool.Ruled, error)) (MemberInfo, error) {
 	return on(ctx, s, in.TeamRef, func(t *tool.Team, c tool.Caller) (MemberInfo, error) {
 		list, err := f(t, c, []string{in.Name})
 		if err != nil {
@@ -98,25 +97,27 @@ func one(ctx context.Context, s *Session, in TeammateIn, what string, f func(*to
 		if len(list) != 1 {
 			return MemberInfo{}, team.Errorf(team.CodeInternal, "%s of %s: %d members came back", what, in.Name, len(list))
 		}
-		return memberInfo(list[0]), nil
+		info := memberInfo(list[0].Member)
+		info.Outcome = list[0].Outcome
+		return info, nil
 	})
 }
 
 func teammateStart(ctx context.Context, s *Session, in TeammateIn) (MemberInfo, error) {
-	return one(ctx, s, in, "start", func(t *tool.Team, c tool.Caller, names []string) ([]ledger.Member, error) {
+	return one(ctx, s, in, "start", func(t *tool.Team, c tool.Caller, names []string) ([]tool.Ruled, error) {
 		progress(ctx, 0, 1, "starting %s", in.Name)
 		return t.Start(ctx, c, names)
 	})
 }
 
 func teammatePause(ctx context.Context, s *Session, in TeammateIn) (MemberInfo, error) {
-	return one(ctx, s, in, "pause", func(t *tool.Team, c tool.Caller, names []string) ([]ledger.Member, error) {
+	return one(ctx, s, in, "pause", func(t *tool.Team, c tool.Caller, names []string) ([]tool.Ruled, error) {
 		return t.Pause(ctx, c, names, true)
 	})
 }
 
 func teammateResume(ctx context.Context, s *Session, in TeammateIn) (MemberInfo, error) {
-	return one(ctx, s, in, "resume", func(t *tool.Team, c tool.Caller, names []string) ([]ledger.Member, error) {
+	return one(ctx, s, in, "resume", func(t *tool.Team, c tool.Caller, names []string) ([]tool.Ruled, error) {
 		return t.Pause(ctx, c, names, false)
 	})
 }
@@ -158,8 +159,16 @@ type TeammateModeIn struct {
 
 func teammateMode(ctx context.Context, s *Session, in TeammateModeIn) (MemberInfo, error) {
 	return on(ctx, s, in.TeamRef, func(t *tool.Team, c tool.Caller) (MemberInfo, error) {
+		was, err := t.Member(ctx, in.Name)
+		if err != nil {
+			return MemberInfo{}, err
+		}
 		m, err := t.SetMode(ctx, c, in.Name, in.Mode)
-		return memberInfo(m), err
+		info := memberInfo(m)
+		if err == nil && was.Spec.Mode == m.Spec.Mode {
+			info.Outcome = tool.AlreadySet
+		}
+		return info, err
 	})
 }
 

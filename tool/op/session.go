@@ -1,6 +1,7 @@
 package op
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -28,6 +29,7 @@ type Session struct {
 	Place team.Place
 	mu    sync.Mutex
 	team  string // key of the current team; "" until one is named or created
+	gone  string // key of the team that was deleted last, while no other is the current one
 	// given is returned but unconfirmed mail.
 	given map[reader]map[string]bool
 }
@@ -49,6 +51,23 @@ func (s *Session) setCurrent(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.team = key
+	if key != "" {
+		s.gone = ""
+	}
+}
+
+func (s *Session) setDeleted(key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.team, s.gone = "", key
+}
+
+// deletes is the team that a delete is about where none is named: the current one, or the one that
+// was deleted before.
+func (s *Session) deletes() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return cmp.Or(s.team, s.gone)
 }
 
 // outsider returns the caller while no team is open.

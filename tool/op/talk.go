@@ -112,7 +112,7 @@ func approvalOps() []Op {
 	return []Op{
 		with(Op{Name: "PlanSubmit", Verb: "ask plan", Gates: []tool.Operation{tool.OpPlan}, Long: true}, planSubmit),
 		with(Op{Name: "ApprovalList", Verb: "approvals", ReadOnly: true, Idempotent: true}, approvalList),
-		with(Op{Name: "ApprovalAnswer", Verb: "approvals approve", Gates: []tool.Operation{tool.OpAnswer, tool.OpReview}}, approvalAnswer),
+		with(Op{Name: "ApprovalAnswer", Verb: "approvals approve", Gates: []tool.Operation{tool.OpAnswer, tool.OpReview}, Idempotent: true}, approvalAnswer),
 	}
 }
 
@@ -129,6 +129,7 @@ type PlanSubmitIn struct {
 type ApprovalOut struct {
 	Success  bool            `json:"success"`
 	Message  string          `json:"message"`
+	Outcome  string          `json:"outcome,omitempty"` // already_approved or already_rejected: it was answered so before
 	Approval ledger.Approval `json:"approval"`
 }
 
@@ -199,6 +200,10 @@ func approvalAnswer(ctx context.Context, s *Session, in ApprovalAnswerIn) (Appro
 		if err != nil {
 			return ApprovalOut{}, err
 		}
-		return ApprovalOut{Success: true, Message: string(a.Kind) + " of " + a.Name + " " + string(a.State), Approval: a}, nil
+		again := ""
+		if a.Outcome != "" {
+			again = " already"
+		}
+		return ApprovalOut{Success: true, Message: string(a.Kind) + " of " + a.Name + " " + string(a.State) + again, Outcome: a.Outcome, Approval: a.Approval}, nil
 	})
 }

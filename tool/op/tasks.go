@@ -20,10 +20,10 @@ func taskOps() []Op {
 		with(Op{Name: "TaskList", Verb: "task ls", ReadOnly: true, Idempotent: true}, taskList),
 		with(Op{Name: "TaskUpdate", Verb: "task edit", Gates: []tool.Operation{tool.OpTaskWork, tool.OpTaskManage, tool.OpTaskVerify}, Destructive: true, Idempotent: true}, taskUpdate),
 		with(Op{Name: "TaskClaim", Verb: "task claim", Gates: work}, taskClaim),
-		with(Op{Name: "TaskComplete", Verb: "task complete", Gates: work}, taskComplete),
-		with(Op{Name: "TaskFail", Verb: "task fail", Gates: work}, taskFail),
-		with(Op{Name: "TaskRelease", Verb: "task release", Gates: work}, taskRelease),
-		with(Op{Name: "TaskRetry", Verb: "task retry", Gates: []tool.Operation{tool.OpTaskRetry}}, taskRetry),
+		with(Op{Name: "TaskComplete", Verb: "task complete", Gates: work, Idempotent: true}, taskComplete),
+		with(Op{Name: "TaskFail", Verb: "task fail", Gates: work, Idempotent: true}, taskFail),
+		with(Op{Name: "TaskRelease", Verb: "task release", Gates: work, Idempotent: true}, taskRelease),
+		with(Op{Name: "TaskRetry", Verb: "task retry", Gates: []tool.Operation{tool.OpTaskRetry}, Idempotent: true}, taskRetry),
 	}
 }
 
@@ -43,7 +43,17 @@ type TaskCreateIn struct {
 type TaskOut struct {
 	Success bool        `json:"success"`
 	Message string      `json:"message"`
+	Outcome string      `json:"outcome,omitempty"` // already_completed and the like: nothing was changed
 	Task    ledger.Task `json:"task"`
+}
+
+// taskDone is the result of a verb on a task that may be repeated.
+func taskDone(d tool.TaskDone, err error, format string, args ...any) (TaskOut, error) {
+	out, err := taskOut(d.Task, err, format, args...)
+	if d.Outcome != "" && err == nil {
+		out.Outcome, out.Message = d.Outcome, fmt.Sprintf("Task #%s is %s already: %s", d.ID, d.Status, d.Subject)
+	}
+	return out, err
 }
 
 func taskOut(t ledger.Task, err error, format string, args ...any) (TaskOut, error) {
@@ -235,10 +245,18 @@ func taskUpdate(ctx context.Context, s *Session, in TaskUpdateIn) (TaskOut, erro
 		}
 		if gone {
 			task, err := t.Ledger.Task(ctx, id)
-			if err == nil {
-				_, err = t.TaskDelete(ctx, c, id)
+			done, derr := t.TaskDelete(ctx, c, id)
+			if derr != nil {
+				return TaskOut{}, derr
 			}
-			return taskOut(task, err, "Deleted task #%s", id)
+			if done.Outcome != "" || err != nil { // its row is gone
+				task = ledger.Task{ID: id, DependsOn: []string{}, BlockedBy: []string{}}
+			}
+			out, err := taskOut(task, nil, "Deleted task #%s", id)
+			if done.Outcome != "" {
+				out.Outcome, out.Message = done.Outcome, fmt.Sprintf("Task #%s is deleted already", id)
+			}
+			return out, err
 		}
 		for _, other := range taskIDs(in.AddBlocks) { // first, since the new status may end the task
 			if _, err := t.TaskUpdate(ctx, c, tool.TaskUpdateIn{TaskID: other, AddDependsOn: []string{id}}); err != nil {
@@ -247,9 +265,9 @@ func taskUpdate(ctx context.Context, s *Session, in TaskUpdateIn) (TaskOut, erro
 		}
 		task, err := t.TaskUpdate(ctx, c, patch)
 		if err == nil && task.Verification != 0 {
-			return taskOut(task, nil, "Updated task #%s: it is being verified (%s), its owner is told if it fails", id, task.Verify)
+			return taskDone(task, nil, "Updated task #%s: it is being verified (%s), its owner is told if it fails", id, task.Verify)
 		}
-		return taskOut(task, err, "Updated task #%s", id)
+		return taskDone(task, err, "Updated task #%s", id)
 	})
 }
 
@@ -293,12 +311,12 @@ func taskComplete(ctx context.Context, s *Session, in TaskCompleteIn) (TaskOut, 
 	return on(ctx, s, in.TeamRef, func(t *tool.Team, c tool.Caller) (TaskOut, error) {
 		task, err := t.TaskComplete(ctx, c, taskID(in.TaskID), in.Attempt, ledger.Result{Summary: in.Summary, Commit: in.Commit, Files: in.Files})
 		if task.Verification != 0 {
-			return taskOut(task, err, "Task #%s is handed in and is being verified (%s): nothing is to be done, its owner is told if it fails", task.ID, task.Verify)
+			return taskDone(task, err, "Task #%s is handed in and is being verified (%s): nothing is to be done, its owner is told if it fails", task.ID, task.Verify)
 		}
 		if task.Review != 0 {
-			return taskOut(task, err, "Task #%s is done and waits for a review (approval %d)", task.ID, task.Review)
+			return taskDone(task, err, "Task #%s is done and waits for a review (approval %d)", task.ID, task.Review)
 		}
-		return taskOut(task, err, "Completed task #%s: %s", task.ID, task.Subject)
+		return taskDone(task, err, "Completed task #%s: %s", task.ID, task.Subject)
 	})
 }
 
@@ -314,7 +332,7 @@ type TaskFailIn struct {
 func taskFail(ctx context.Context, s *Session, in TaskFailIn) (TaskOut, error) {
 	return on(ctx, s, in.TeamRef, func(t *tool.Team, c tool.Caller) (TaskOut, error) {
 		task, err := t.TaskFail(ctx, c, taskID(in.TaskID), in.Attempt, ledger.Result{Error: in.Error, ExitCode: in.ExitCode})
-		return taskOut(task, err, "Task #%s is now %s: %s", task.ID, task.Status, task.Subject)
+		return taskDone(task, err, "Task #%s is now %s: %s", task.ID, task.Status, task.Subject)
 	})
 }
 
@@ -328,7 +346,7 @@ type TaskReleaseIn struct {
 func taskRelease(ctx context.Context, s *Session, in TaskReleaseIn) (TaskOut, error) {
 	return on(ctx, s, in.TeamRef, func(t *tool.Team, c tool.Caller) (TaskOut, error) {
 		task, err := t.TaskRelease(ctx, c, taskID(in.TaskID), in.Attempt)
-		return taskOut(task, err, "Released task #%s: %s", task.ID, task.Subject)
+		return taskDone(task, err, "Released task #%s: %s", task.ID, task.Subject)
 	})
 }
 
@@ -341,6 +359,6 @@ type TaskRetryIn struct {
 func taskRetry(ctx context.Context, s *Session, in TaskRetryIn) (TaskOut, error) {
 	return on(ctx, s, in.TeamRef, func(t *tool.Team, c tool.Caller) (TaskOut, error) {
 		task, err := t.TaskRetry(ctx, c, taskID(in.TaskID))
-		return taskOut(task, err, "Task #%s is pending again", task.ID)
+		return taskDone(task, err, "Task #%s is pending again", task.ID)
 	})
 }

@@ -54,6 +54,11 @@ func teamCreate(ctx context.Context, s *Session, in TeamCreateIn) (tool.TeamCrea
 type TeamDeleteIn struct{}
 
 func teamDelete(ctx context.Context, s *Session, _ TeamDeleteIn) (tool.TeamDeleteOut, error) {
+	// The team that this session has deleted, or the one that is named: without this a repeated
+	// delete would reach another team, if it is the only one.
+	if key, was := s.Env.WasDeleted(s.deletes()); was {
+		return tool.DeletedBefore(key), nil
+	}
 	t, c, err := s.Open(ctx, "")
 	if team.ReasonOf(err) == "team_not_found" {
 		s.setCurrent("")
@@ -68,7 +73,7 @@ func teamDelete(ctx context.Context, s *Session, _ TeamDeleteIn) (tool.TeamDelet
 	}
 	out, err := s.Env.Delete(ctx, c, key, tool.DeleteIn{})
 	if err == nil {
-		s.setCurrent("")
+		s.setDeleted(key)
 	}
 	return out, err
 }
@@ -172,6 +177,7 @@ type MemberInfo struct {
 	EndedAt   int64         `json:"ended_at,omitempty"`
 	Reason    string        `json:"reason,omitempty"`
 	Exit      string        `json:"exit,omitempty"`
+	Outcome   string        `json:"outcome,omitempty"` // of a change: started, restarted, paused, resumed; already_running and the like where nothing was changed
 
 	// Runtime state, only in a status.
 	AwaitsPlan bool  `json:"awaiting_plan_approval,omitempty"`

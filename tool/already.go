@@ -1,0 +1,192 @@
+package tool
+
+import (
+	"context"
+	"slices"
+
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor/state"
+	"github.com/teamctl/teamctl/team"
+)
+
+// What is so already is not an error: a caller that repeats a call, because the answer was lost or
+// the program was killed, gets the same result, with an Outcome that begins with Already. It takes
+// evidence for that: a task that was never there, or that another member has completed, is refused
+// as before.
+
+// Already begins every outcome of a call that changed nothing, because its effect was there.
+const Already = "already_"
+
+// Outcomes of members.
+const (
+	AlreadyRunning = Already + "running"
+	AlreadyPaused  = Already + "paused"
+	AlreadyStopped = Already + "stopped"
+	AlreadyLeft    = Already + "left" // shut down before
+	AlreadySet     = Already + "set"
+	AlreadyDeleted = Already + "deleted"
+	AlreadyRemoved = Already + "removed"
+	AlreadyClosed  = Already + "closed"
+)
+
+// TaskDone is a task after a change.
+type TaskDone struct {
+	ledger.Task
+	Outcome string `json:"outcome,omitempty"` // already_completed, already_failed, already_pending, already_in_progress or already_claimed
+}
+
+// done is the result of a verb on a task, or of one that was repeated.
+func (t *Team) done(ctx context.Context, c Caller, task ledger.Task, id string, attempt int, to team.TaskStatus, err error) (TaskDone, error) {
+	if err != nil {
+		return t.settled(ctx, c, id, attempt, to, err)
+	}
+	return TaskDone{Task: task}, nil
+}
+
+// settled forgives the refusal of a verb whose task is as it would be then: by the caller's own
+// doing, or on the board for everybody. An attempt that was named has to be the one.
+func (t *Team) settled(ctx context.Context, c Caller, id string, attempt int, to team.TaskStatus, err error) (TaskDone, error) {
+	if !team.IsCode(err, team.CodeConflict) {
+		return TaskDone{}, err
+	}
+	task, rerr := t.Ledger.Task(ctx, id)
+	if rerr != nil || task.Status != to || attempt != 0 && attempt != task.Attempt {
+		return TaskDone{}, err
+	}
+	if to != team.TaskPending && !c.Person && task.Owner != c.Session {
+		return TaskDone{}, err
+	}
+	return TaskDone{task, Already + string(to)}, nil
+}
+
+// TaskDeleted is what became of a task that was to be deleted.
+type TaskDeleted struct {
+	ID      string   `json:"deleted"`
+	Ready   []string `json:"ready"`             // tasks that waited for nothing else
+	Outcome string   `json:"outcome,omitempty"` // already_deleted
+}
+
+// deletedTask forgives the deletion of a task whose history ends with one.
+func (t *Team) deletedTask(ctx context.Context, id string, err error) (TaskDeleted, error) {
+	if team.ReasonOf(err) != team.ReasonTaskNotFound {
+		return TaskDeleted{}, err
+	}
+	events, rerr := t.Ledger.Events(ctx, 0, 0, ledger.EventFilter{ID: id, What: team.EventTaskDeleted})
+	if rerr != nil || len(events) == 0 {
+		return TaskDeleted{}, err
+	}
+	return TaskDeleted{ID: id, Ready: []string{}, Outcome: AlreadyDeleted}, nil
+}
+
+// Answered is an approval after an answer.
+type Answered struct {
+	ledger.Approval
+	Outcome string `json:"outcome,omitempty"` // already_approved or already_rejected
+}
+
+// answered forgives an answer that was given in the same way before.
+func (t *Team) answered(ctx context.Context, in AnswerIn, a ledger.Approval, err error) (Answered, error) {
+	if team.ReasonOf(err) != team.ReasonAlreadyResolved {
+		return Answered{Approval: a}, err
+	}
+	want := ledger.ApprovalRejected
+	if in.Approve {
+		want = ledger.ApprovalApproved
+	}
+	x, rerr := t.Ledger.Approval(ctx, in.ID)
+	if rerr != nil || x.State != want {
+		return Answered{Approval: a}, err
+	}
+	return Answered{x, Already + string(x.State)}, nil
+}
+
+// Ruled is a member after start, restart, pause or resume.
+type Ruled struct {
+	ledger.Member
+	Outcome string `json:"outcome"` // started, restarted, paused, resumed, already_running or already_paused
+}
+
+// Outcomes of members that were ruled.
+const (
+	verbStarted   = "started"
+	verbRestarted = "restarted"
+	verbPaused    = "paused"
+	verbResumed   = "resumed"
+)
+
+// compared rules members and compares them with what they were before.
+func (t *Team) compared(ctx context.Context, verb string, rule func() ([]ledger.Member, error)) ([]Ruled, error) {
+	before, err := t.Ledger.Members(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	after, err := rule()
+	return ruled(verb, before, after), err
+}
+
+// ruled compares members with what they were before a verb.
+func ruled(verb string, before, after []ledger.Member) []Ruled {
+	out := make([]Ruled, len(after))
+	for i, m := range after {
+		out[i] = Ruled{m, verb}
+		at := slices.IndexFunc(before, func(b ledger.Member) bool { return b.SessionKey == m.SessionKey })
+		if at < 0 {
+			continue
+		}
+		b := before[at]
+		wasPaused := b.Reason == state.PausedReason
+		switch {
+		case verb == verbStarted && b.Observed == team.Running && b.Generation == m.Generation,
+			verb == verbResumed && b.Observed == team.Running && !wasPaused:
+			out[i].Outcome = AlreadyRunning
+		case verb == verbPaused && wasPaused:
+			out[i].Outcome = AlreadyPaused
+		}
+	}
+	return out
+}
+
+// leftBefore takes the names of members that have left the team out of a request to stop. They
+// are stopped; nothing needs a supervisor.
+func (t *Team) leftBefore(ctx context.Context, in team.StopRequest) (team.StopRequest, []team.Stopped, error) {
+	if len(in.Names) == 0 {
+		return in, nil, nil
+	}
+	all, err := t.Ledger.Members(ctx, true)
+	if err != nil {
+		return in, nil, err
+	}
+	outcome := AlreadyStopped
+	if in.Remove {
+		outcome = AlreadyLeft
+	}
+	var names []string
+	var out []team.Stopped
+	for _, n := range in.Names {
+		of := func(left bool) bool {
+			return slices.ContainsFunc(all, func(m ledger.Member) bool { return m.Name == n && (m.RemovedAt != 0) == left })
+		}
+		if of(false) || !of(true) {
+			names = append(names, n)
+		} else {
+			out = append(out, team.Stopped{Name: n, Outcome: outcome, Reason: "it has left the team"})
+		}
+	}
+	in.Names = names
+	return in, out, nil
+}
+
+// RunsDone is the runs that were closed.
+type RunsDone struct {
+	ledger.RunsClosed
+	Outcome string `json:"outcome,omitempty"` // already_closed
+}
+
+// closedBefore forgives the closing of a run that is closed.
+func (t *Team) closedBefore(ctx context.Context, err error) (RunsDone, error) {
+	if team.ReasonOf(err) != team.ReasonRunClosed {
+		return RunsDone{}, err
+	}
+	now, err := t.Ledger.CurrentRun(ctx)
+	return RunsDone{ledger.RunsClosed{Closed: []int64{}, Current: now}, AlreadyClosed}, err
+}
