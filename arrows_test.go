@@ -365,9 +365,9 @@ var testRooms = map[string][]string{
 	"internal/courier/acp":      {"internal/fakecli", "internal/courier/couriertest"},
 	"cmd":                       {"internal/openpty", "mail"},
 	"internal/courier/hook":     {"supervisor", "supervisor/approval"},
-	"agent":                     {"internal/proc", "agent/model"}, // to see that nothing is left of a command; the script model
-	"agent/tools":               {"internal/proc"},                // likewise
-	"agent/confine":             {"team", "internal/run"},         // to confine a real command
+	"agent":                     {"internal/proc", "agent/model", "tool"}, // to see that nothing is left of a command; the script model; the board that a worker works on
+	"agent/tools":               {"internal/proc"},                        // likewise
+	"agent/confine":             {"team", "internal/run"},                 // to confine a real command
 	"scripts":                   {"mail"},
 	"supervisor":                {"supervisor/looptest"},
 	"supervisor/trees":          {"supervisor/looptest"},

@@ -30,10 +30,11 @@ type Identity struct {
 	PlanModeRequired bool
 }
 
-// Env is the worker's environment. Ledger, Box and Post are required; the zero value of every
-// other field works.
+// Env is the worker's environment. Ledger, Box and Post are required, and Tasks of an agent that
+// claims tasks by itself; the zero value of every other field works.
 type Env struct {
 	Ledger Ledger
+	Tasks  Tasks
 	Box    Mailbox
 	// Post posts a message durably and delivers it.
 	Post func(context.Context, ledger.NewMessage) (ledger.Message, error)
@@ -73,17 +74,24 @@ type Checkpointer interface {
 	Checkpoint(ctx context.Context, why string) error
 }
 
-// Ledger is the part of the team's ledger that the worker uses; *ledger.Ledger implements it.
+// Tasks is the board for an agent that works on tasks; *tool.Work implements it. Claim refuses with
+// CodeDenied if the role or the mode of the agent does not allow it to take tasks, and returns nil if
+// no task with a command is ready. Complete asks the team's hooks; passed is the command that has
+// verified the task, "" for none.
+type Tasks interface {
+	Claim(ctx context.Context, id string) (*ledger.Task, error)
+	Start(ctx context.Context, ref ledger.TaskRef) error
+	Complete(ctx context.Context, ref ledger.TaskRef, res ledger.Result, passed string) error
+	Fail(ctx context.Context, ref ledger.TaskRef, res ledger.Result) error
+	Release(ctx context.Context, ref ledger.TaskRef) error
+}
+
+// Ledger is the part of the team's ledger that the worker uses itself: what it reads, its activity,
+// and the receipts of its mail; *ledger.Ledger implements it.
 type Ledger interface {
 	Task(ctx context.Context, id string) (ledger.Task, error)
 	Tasks(ctx context.Context, f ledger.TaskFilter) ([]ledger.Task, error)
 	Runnable(ctx context.Context, owner string) (bool, error)
-	Claim(ctx context.Context, in ledger.ClaimIn) (*ledger.Task, error)
-	Start(ctx context.Context, ref ledger.TaskRef) error
-	Complete(ctx context.Context, ref ledger.TaskRef, res ledger.Result) (ready []string, err error)
-	CompleteVerified(ctx context.Context, ref ledger.TaskRef, res ledger.Result, command string) (ready []string, err error)
-	Fail(ctx context.Context, ref ledger.TaskRef, res ledger.Result) error
-	Release(ctx context.Context, ref ledger.TaskRef) error
 	RenewLeases(ctx context.Context, sessions []string, lease time.Duration) (int64, error)
 	Member(ctx context.Context, name string) (ledger.Member, error)
 	MemberBySession(ctx context.Context, session string) (ledger.Member, error)

@@ -385,9 +385,15 @@ func (c counting) Runnable(ctx context.Context, owner string) (bool, error) {
 	return c.Ledger.Runnable(ctx, owner)
 }
 
-func (c counting) Claim(ctx context.Context, in ledger.ClaimIn) (*ledger.Task, error) {
+// countedTasks counts the claims too.
+type countedTasks struct {
+	Tasks
+	n *atomic.Int64
+}
+
+func (c countedTasks) Claim(ctx context.Context, id string) (*ledger.Task, error) {
 	c.n.Add(1)
-	return c.Ledger.Claim(ctx, in)
+	return c.Tasks.Claim(ctx, id)
 }
 
 // At rest nothing is read, and many writes of others cost few looks.
@@ -395,7 +401,9 @@ func TestNoWorkAtRest(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	n := &atomic.Int64{}
-	w := r.start("ann", func(e *Env) { e.Ledger = counting{e.Ledger.(*ledger.Ledger), n} })
+	w := r.start("ann", func(e *Env) {
+		e.Ledger, e.Tasks = counting{e.Ledger.(*ledger.Ledger), n}, countedTasks{e.Tasks, n}
+	})
 	w.idle()
 	quiet := func(d time.Duration) int64 {
 		before := n.Load()

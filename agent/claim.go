@@ -14,9 +14,6 @@ func (w *worker) nextTask(ctx context.Context) (*ledger.Task, error) {
 		w.next = nil
 		return t, nil
 	}
-	if !w.id.works() {
-		return nil, nil
-	}
 	if w.notified {
 		// A claim takes the writers' lock, reading does not.
 		some := false
@@ -28,29 +25,18 @@ func (w *worker) nextTask(ctx context.Context) (*ledger.Task, error) {
 			return nil, err
 		}
 	}
-	if idles(w.mode(ctx)) {
+	t, err := w.claim(ctx, "")
+	if takesNone(err) {
 		return nil, nil
 	}
-	return w.claim(ctx, "")
+	return t, err
 }
 
-// mode returns the worker's current permission mode: an approved plan or a person may have changed
-// it since the start.
-func (w *worker) mode(ctx context.Context) team.Mode {
-	m, err := w.env.Ledger.MemberBySession(ctx, w.id.Session)
-	if err != nil {
-		return w.id.Mode // the mode of its start; the claim reports any problem
-	}
-	return m.Spec.Mode
-}
-
-// idles reports whether a member in the mode does no work itself: in plan mode it changes nothing
-// before the plan is approved, in delegate mode others do the work.
-func idles(mode team.Mode) bool { return mode == team.ModePlan || mode == team.ModeDelegate }
-
-// works reports whether the role can own tasks: reviewers and observers only read the board.
-func (id Identity) works() bool {
-	return id.Role != team.RoleReviewer && id.Role != team.RoleObserver
+// takesNone reports that a claim was refused because of the worker's role or mode. Any other denial,
+// such as that of a removed member, ends the worker.
+func takesNone(err error) bool {
+	r := team.ReasonOf(err)
+	return team.IsCode(err, team.CodeDenied) && (r == team.ReasonRole || r == team.ReasonMode)
 }
 
 // claim claims the task with the id, or with an empty id the next ready task with a command: a
@@ -62,7 +48,7 @@ func (w *worker) claim(ctx context.Context, id string) (*ledger.Task, error) {
 		c, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeLimit)
 		defer cancel()
 		var err error
-		t, err = w.env.Ledger.Claim(c, ledger.ClaimIn{Owner: w.id.Session, ID: id, Lease: ledger.Lease, Runnable: true})
+		t, err = w.env.Tasks.Claim(c, id)
 		return err
 	})
 	return t, err
@@ -81,7 +67,7 @@ func (w *worker) releaseAll(ctx context.Context) error {
 		if t.Review != 0 || t.Verification != 0 {
 			continue // done: with the reviewer or the supervisor
 		}
-		if err := w.env.Ledger.Release(ctx, w.ref(t)); err != nil && !lost(err) {
+		if err := w.env.Tasks.Release(ctx, w.ref(t)); err != nil && !lost(err) {
 			return err
 		}
 		w.out.line("task %s of an earlier attempt given back", t.ID)

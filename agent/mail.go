@@ -377,14 +377,8 @@ func (w *worker) noCommand(ctx context.Context, id string) string {
 }
 
 func (w *worker) claimRequested(ctx context.Context, id string) string {
-	if !w.id.works() {
-		return "task " + id + " stays in the ledger: my role is " + string(w.id.Role)
-	}
 	if why := w.noCommand(ctx, id); why != "" {
 		return why
-	}
-	if mode := w.mode(ctx); idles(mode) {
-		return "task " + id + " stays in the ledger: I am in " + string(mode) + " mode"
 	}
 	if w.next != nil {
 		return "task " + id + " stays in the ledger: I do task " + w.next.ID + " first"
@@ -393,6 +387,8 @@ func (w *worker) claimRequested(ctx context.Context, id string) string {
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return "task " + id + " stays in the ledger: I am being stopped"
+	case takesNone(err):
+		return "task " + id + " stays in the ledger: " + err.Error()
 	case err != nil:
 		var coded *team.Error
 		hint := ""

@@ -19,6 +19,7 @@ import (
 	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -249,6 +250,12 @@ type life struct {
 	dir    string
 }
 
+// tasks is the board as a member works on it.
+func (r *rig) tasks(led *ledger.Ledger, m ledger.Member) Tasks {
+	t := &tool.Team{Layout: team.Home{Dir: r.dir}.Team("demo"), Ledger: led, Env: &tool.Env{}}
+	return t.WorkOf(tool.Caller{Name: m.Name, Session: m.SessionKey, Role: m.Role, Mode: m.Spec.Mode})
+}
+
 // start runs a worker; a member is made for it unless there is one.
 func (r *rig) start(name string, edit ...func(*Env)) *life {
 	r.t.Helper()
@@ -263,6 +270,7 @@ func (r *rig) start(name string, edit ...func(*Env)) *life {
 		Ledger: led, Box: r.box(name), Post: r.post, Dir: l.dir, Out: l.out,
 		Environ: os.Environ(), Ready: func() { l.ready.Add(1) }, Grace: time.Second,
 	}
+	l.env.Tasks = r.tasks(led, m)
 	for _, e := range edit {
 		e(&l.env)
 	}

@@ -101,7 +101,7 @@ func (w *worker) work(ctx context.Context, t ledger.Task) error {
 	w.out.line("")
 	w.out.line("── task %s: %s%s", t.ID, oneLine(t.Subject), attemptNote(t))
 
-	err := w.write(ctx, "start task "+t.ID, func(c context.Context) error { return w.env.Ledger.Start(c, w.ref(t)) })
+	err := w.write(ctx, "start task "+t.ID, func(c context.Context) error { return w.env.Tasks.Start(c, w.ref(t)) })
 	if err != nil {
 		if lost(err) {
 			w.out.line("── task %s was taken away before it began: %v", t.ID, err)
@@ -253,12 +253,7 @@ func (w *worker) resolve(ctx context.Context, o *outcome) error {
 	ref := w.ref(o.task)
 	if o.status == team.TaskCompleted {
 		err := w.write(ctx, "complete task "+o.task.ID, func(c context.Context) error {
-			if o.passed != "" {
-				_, err := w.env.Ledger.CompleteVerified(c, ref, o.res, o.passed)
-				return err
-			}
-			_, err := w.env.Ledger.Complete(c, ref, o.res)
-			return err
+			return w.env.Tasks.Complete(c, ref, o.res, o.passed)
 		})
 		if err == nil {
 			o.waits = w.waitsFor(ctx, ref)
@@ -269,7 +264,7 @@ func (w *worker) resolve(ctx context.Context, o *outcome) error {
 		*o = failed(o.task, ledger.Result{Commit: o.res.Commit}, "the result was refused: "+err.Error())
 	}
 	return w.write(ctx, "fail task "+o.task.ID, func(c context.Context) error {
-		return w.env.Ledger.Fail(c, ref, o.res)
+		return w.env.Tasks.Fail(c, ref, o.res)
 	})
 }
 
@@ -296,7 +291,7 @@ func (w *worker) waitsFor(ctx context.Context, ref ledger.TaskRef) string {
 // release releases a task.
 func (w *worker) release(ctx context.Context, t ledger.Task, why string) {
 	err := w.write(ctx, "release task "+t.ID, func(c context.Context) error {
-		return w.env.Ledger.Release(c, w.ref(t))
+		return w.env.Tasks.Release(c, w.ref(t))
 	})
 	switch {
 	case err == nil:

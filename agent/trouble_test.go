@@ -106,7 +106,7 @@ func TestLateResultIsRefused(t *testing.T) {
 	ts := r.add(task("x", "true"))
 	var once sync.Once
 	w := r.start("ann", func(e *Env) {
-		e.Ledger = hooked{e.Ledger.(*ledger.Ledger), func() {
+		e.Tasks = hooked{e.Tasks, func() {
 			once.Do(func() {
 				s := r.task(ts[0].ID).Owner
 				if _, err := r.led.ReleaseOwner(context.Background(), s, "test"); err != nil {
@@ -123,13 +123,13 @@ func TestLateResultIsRefused(t *testing.T) {
 
 // hooked calls a hook before a task is completed.
 type hooked struct {
-	*ledger.Ledger
+	Tasks
 	before func()
 }
 
-func (h hooked) Complete(ctx context.Context, ref ledger.TaskRef, res ledger.Result) ([]string, error) {
+func (h hooked) Complete(ctx context.Context, ref ledger.TaskRef, res ledger.Result, passed string) error {
 	h.before()
-	return h.Ledger.Complete(ctx, ref, res)
+	return h.Tasks.Complete(ctx, ref, res, passed)
 }
 
 // lossy is a Writer whose first claims and completions are applied, and their answers lost.
@@ -159,7 +159,12 @@ func TestLostAnswers(t *testing.T) {
 			left.Store(lost)
 			w := r.start("ann", func(e *Env) {
 				db := e.Ledger.(*ledger.Ledger).DB()
-				e.Ledger = ledger.New(db, lossy{ledger.Direct(db), left})
+				led := ledger.New(db, lossy{ledger.Direct(db), left})
+				m, err := led.Member(t.Context(), "ann")
+				if err != nil {
+					t.Fatal(err)
+				}
+				e.Ledger, e.Tasks = led, r.tasks(led, m)
 			})
 			for _, x := range ts {
 				if got := r.ended(x.ID); got.Status != team.TaskCompleted || got.Attempt != 1 {

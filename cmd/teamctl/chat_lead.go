@@ -179,7 +179,7 @@ func (ch *chat) leadProgram(ctx context.Context, out io.Writer, shown bool) (*pr
 			return tool.Lead(now), err
 		},
 		Env: agent.Env{
-			Ledger: &ruledLedger{Ledger: t.Ledger.As(m.Name), team: t}, Box: leadBox{box, t}, Post: t.PostAs(lead), Mail: watch.Changes(m.Name),
+			Ledger: t.Ledger.As(m.Name), Tasks: t.WorkOf(lead), Box: leadBox{box, t}, Post: t.PostAs(lead), Mail: watch.Changes(m.Name),
 			Dir: dir, Out: out, Environ: leadEnviron(t.Layout, m), Commands: runner.BookOf(t.Layout),
 		},
 	}, watch, nil

@@ -1,14 +1,9 @@
 package main
 
 import (
-	"context"
-	"time"
-
 	"github.com/spf13/cobra"
 
-	"github.com/teamctl/teamctl/agent"
 	"github.com/teamctl/teamctl/internal/view"
-	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/tool"
 )
 
@@ -76,39 +71,4 @@ func (a *app) hooks(out tool.HooksOut) {
 		}
 		a.out.hint("when you have read them: teamctl hooks allow")
 	}
-}
-
-// completeLimit bounds the write after the rules.
-const completeLimit = 30 * time.Second
-
-// ruledLedger is a worker's ledger whose completions the rules are asked about.
-type ruledLedger struct {
-	agent.Ledger
-	team   *tool.Team
-	passed ledger.TaskRef // the claim that they have let pass: a write is tried again
-}
-
-// Complete is agent.Ledger.
-func (l *ruledLedger) Complete(ctx context.Context, ref ledger.TaskRef, res ledger.Result) ([]string, error) {
-	return l.ruled(ctx, ref, res, func(ctx context.Context) ([]string, error) { return l.Ledger.Complete(ctx, ref, res) })
-}
-
-// CompleteVerified is agent.Ledger.
-func (l *ruledLedger) CompleteVerified(ctx context.Context, ref ledger.TaskRef, res ledger.Result, command string) ([]string, error) {
-	return l.ruled(ctx, ref, res, func(ctx context.Context) ([]string, error) { return l.Ledger.CompleteVerified(ctx, ref, res, command) })
-}
-
-// ruled writes a completion that the hooks permit. A hook takes its own time, so the write gets a
-// time limit of its own after it.
-func (l *ruledLedger) ruled(ctx context.Context, ref ledger.TaskRef, res ledger.Result, write func(context.Context) ([]string, error)) ([]string, error) {
-	ctx = context.WithoutCancel(ctx)
-	if l.passed != ref {
-		if err := l.team.MayComplete(ctx, ref, res); err != nil {
-			return nil, err
-		}
-		l.passed = ref
-	}
-	ctx, cancel := context.WithTimeout(ctx, completeLimit)
-	defer cancel()
-	return write(ctx)
 }

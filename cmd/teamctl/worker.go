@@ -172,7 +172,7 @@ func (a *app) enter(ctx context.Context, id *agent.Identity, at workplace) (_ *s
 		return nil, err
 	}
 	return &station{team: t, caller: c, member: m, watch: watch, env: agent.Env{
-		Ledger: &ruledLedger{Ledger: t.Ledger.As(m.Name), team: t}, Box: box, Post: t.PostAs(c), Mail: watch.Changes(m.Name),
+		Ledger: t.Ledger.As(m.Name), Tasks: t.WorkOf(c), Box: box, Post: t.PostAs(c), Mail: watch.Changes(m.Name),
 		Dir: dir, Out: at.out, Environ: at.environ, Commands: runner.BookOf(t.Layout), Ready: readiness(t.Layout.Bundle(m.Name), m.Name, at),
 	}}, nil
 }
