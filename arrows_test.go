@@ -140,6 +140,10 @@ var rooms = map[string]room{
 		may: []string{"team", leaf, "ledger"}, never: append([]string{"net"}, noExec...),
 		why: "config.json from the ledger, for every process that changes the roster",
 	},
+	"internal/taskfile": {
+		may: []string{"team", leaf, "ledger"}, never: noExec,
+		why: "one form of the task files of other clients: what they mean here, others decide",
+	},
 	"internal/sink": {
 		may: []string{"team", "internal/run"}, never: noExec,
 		why: "tells the world outside: what it says and when, others decide",
@@ -202,7 +206,7 @@ var rooms = map[string]room{
 		why: "the supervisor is handed its backends and what to launch: it knows no terminal, tool, agent or screen",
 	},
 	"tool": {
-		may:  []string{"team", leaf, "backends", "internal/cgroup", "internal/proc", "internal/run", "ledger", "inbox", "mail", "worktree", "internal/hooks", "internal/permit", "internal/publish", "internal/sink", "supervisor", "supervisor/found", "supervisor/trees", "supervisor/approval", "supervisor/quota", "supervisor/state", "tool/teamfile"},
+		may:  []string{"team", leaf, "backends", "internal/cgroup", "internal/proc", "internal/run", "ledger", "inbox", "mail", "worktree", "internal/hooks", "internal/permit", "internal/publish", "internal/sink", "internal/taskfile", "supervisor", "supervisor/found", "supervisor/trees", "supervisor/approval", "supervisor/quota", "supervisor/state", "tool/teamfile"},
 		libs: []string{xsys}, never: append([]string{"flag"}, noSQL...),
 		why: "every operation once, for every edge: no printing, no flags, no MCP",
 	},
@@ -293,7 +297,7 @@ var rooms = map[string]room{
 		why: "what an agent's hook does is done through the tools, like everything that an agent does",
 	},
 	"internal/bridge": {
-		may: []string{"team", leaf, "inbox", "ledger", "internal/publish", "tool", "internal/adapter"}, never: append([]string{"net"}, noExec...),
+		may: []string{"team", leaf, "inbox", "ledger", "internal/publish", "internal/taskfile", "tool", "internal/adapter"}, never: append([]string{"net"}, noExec...),
 		why: "joins our team with files of another program: through the tools and mailboxes, with no process and no network",
 	},
 	"internal/control": {
@@ -310,7 +314,7 @@ var rooms = map[string]room{
 		why: "documents for a browser, from the data of view alone: they know no server",
 	},
 	"tool/look": {
-		may: []string{"team", leaf, "internal/view", "ledger", "supervisor/state", "tool"}, never: append([]string{"net"}, noExec...),
+		may: []string{"team", leaf, "internal/view", "ledger", "tool"}, never: append([]string{"net"}, noExec...),
 		why: "fills what screens show from the ledger and from what stands behind it, and changes nothing",
 	},
 	"internal/tui": {

@@ -1,7 +1,6 @@
 package tool
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,13 +9,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/teamctl/teamctl/internal/atomicfile"
 	"github.com/teamctl/teamctl/internal/filelock"
 	"github.com/teamctl/teamctl/internal/mkdirlock"
+	"github.com/teamctl/teamctl/internal/taskfile"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 )
@@ -28,23 +26,9 @@ import (
 
 // Names in a directory of tasks.
 const (
-	highWaterFile = ".highwatermark"
-	taskDirLock   = ".lock"
-	oursKey       = "teamctl"
+	taskDirLock = ".lock"
+	oursKey     = "teamctl"
 )
-
-// taskFile is the content of a task's file, in the order of its keys.
-type taskFile struct {
-	ID          string                     `json:"id"`
-	Subject     string                     `json:"subject"`
-	Description string                     `json:"description"`
-	ActiveForm  string                     `json:"activeForm,omitempty"`
-	Owner       string                     `json:"owner,omitempty"` // name
-	Status      string                     `json:"status"`
-	Blocks      []string                   `json:"blocks"`
-	BlockedBy   []string                   `json:"blockedBy"`
-	Metadata    map[string]json.RawMessage `json:"metadata,omitempty"`
-}
 
 // taskOurs has the fields that the other format lacks.
 type taskOurs struct {
@@ -79,11 +63,7 @@ func WriteTaskDir(ctx context.Context, dir string, d TaskDump) (err error) {
 		}
 	}
 	for _, t := range d.Tasks {
-		data, err := marshalTask(t, blocks[t.ID])
-		if err != nil {
-			return err
-		}
-		if err := writeTask(ctx, filepath.Join(dir, t.ID+".json"), data); err != nil {
+		if err := writeTask(ctx, filepath.Join(dir, t.ID+".json"), t, blocks[t.ID]); err != nil {
 			return err
 		}
 	}
@@ -91,53 +71,66 @@ func WriteTaskDir(ctx context.Context, dir string, d TaskDump) (err error) {
 	if err != nil {
 		return err
 	}
-	mark := strconv.FormatInt(max(high, d.HighWater), 10)
-	return atomicfile.Write(filepath.Join(dir, highWaterFile), []byte(mark), 0o600, true)
+	return taskfile.SetHighWater(dir, max(high, d.HighWater), true)
 }
 
-func marshalTask(t ledger.Task, blocks []string) ([]byte, error) {
-	f := taskFile{ID: t.ID, Subject: t.Subject, Description: t.Description, ActiveForm: t.ActiveForm, Owner: t.OwnerName,
-		Status: string(t.Status), Blocks: append([]string{}, blocks...), BlockedBy: append([]string{}, t.DependsOn...)}
+// putTask makes a file say what a task is; other keys of the file stay.
+func putTask(f *taskfile.File, t ledger.Task, blocks []string) error {
+	v := taskfile.View{Subject: t.Subject, Description: t.Description, ActiveForm: t.ActiveForm, Owner: t.OwnerName,
+		Status: string(t.Status), BlockedBy: t.DependsOn}
 	ours := taskOurs{Priority: t.Priority, Verify: t.Verify, Attempt: t.Attempt, CreatedAt: t.CreatedAt, ClaimedAt: t.ClaimedAt,
 		StartedAt: t.StartedAt, CompletedAt: t.CompletedAt, Result: t.Result, RetryPolicy: t.RetryPolicy, Retries: t.Retries}
 	switch t.Status {
 	case team.TaskClaimed:
-		f.Status, ours.Status = string(team.TaskInProgress), t.Status
+		v.Status, ours.Status = taskfile.InProgress, t.Status
 	case team.TaskFailed: // it must not be claimed, and its dependents stay blocked
-		f.Status, ours.Status = string(team.TaskInProgress), t.Status
+		v.Status, ours.Status = taskfile.InProgress, t.Status
 	case team.TaskPending, team.TaskInProgress, team.TaskCompleted:
 	}
+	f.Meta = nil
 	if len(t.Metadata) > 0 {
-		if err := json.Unmarshal(t.Metadata, &f.Metadata); err != nil {
-			return nil, fmt.Errorf("read the metadata of task %s: %w", t.ID, err)
+		if err := json.Unmarshal(t.Metadata, &f.Meta); err != nil {
+			return fmt.Errorf("read the metadata of task %s: %w", t.ID, err)
 		}
 	}
-	if f.Metadata == nil {
-		f.Metadata = map[string]json.RawMessage{}
+	if f.Meta == nil {
+		f.Meta = map[string]json.RawMessage{}
 	}
 	raw, err := json.Marshal(ours)
 	if err != nil {
-		return nil, fmt.Errorf("encode task %s: %w", t.ID, err)
+		return fmt.Errorf("encode task %s: %w", t.ID, err)
 	}
-	f.Metadata[oursKey] = raw
-	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(f); err != nil {
-		return nil, fmt.Errorf("encode task %s: %w", t.ID, err)
+	f.Meta[oursKey] = raw
+	if err := errors.Join(f.Set(v), f.SetBlocks(blocks)); err != nil {
+		return fmt.Errorf("encode task %s: %w", t.ID, err)
 	}
-	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
+	return nil
 }
 
 // foreignTaskWait bounds the wait for a task's lock held by another client.
 const foreignTaskWait = 15 * time.Second
 
-// writeTask replaces one file under its lock, which other clients use as well.
-func writeTask(ctx context.Context, path string, data []byte) error {
+// writeTask changes or creates one file under its lock, which other clients use as well.
+func writeTask(ctx context.Context, path string, t ledger.Task, blocks []string) error {
 	ctx, cancel := context.WithTimeout(ctx, foreignTaskWait)
 	defer cancel()
 	err := mkdirlock.Hold(ctx, path+".lock", 0o700, func(held func() error) error {
+		f := taskfile.File{ID: t.ID}
+		was, err := os.ReadFile(path)
+		if err == nil {
+			if old, _, err := taskfile.Parse(t.ID, was); err == nil { // else it is no task, and goes
+				f = old
+			}
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if err := putTask(&f, t, blocks); err != nil {
+			return err
+		}
+		data, err := f.Text()
+		if err != nil {
+			return err
+		}
 		if err := held(); err != nil {
 			return err
 		}
@@ -162,8 +155,8 @@ func ReadTaskDir(ctx context.Context, dir string) (TaskDump, error) {
 	}
 	blocks := map[string][]string{}
 	for _, e := range entries {
-		id, isTask := strings.CutSuffix(e.Name(), ".json")
-		if !isTask || !ledger.TaskIDPattern().MatchString(id) || e.IsDir() {
+		id, isTask := taskfile.IDOf(e)
+		if !isTask {
 			continue
 		}
 		path := filepath.Join(dir, e.Name())
@@ -181,12 +174,7 @@ func ReadTaskDir(ctx context.Context, dir string) (TaskDump, error) {
 		return d, err
 	}
 	addBlocks(d.Tasks, blocks)
-	slices.SortFunc(d.Tasks, func(a, b ledger.Task) int {
-		if len(a.ID) != len(b.ID) {
-			return len(a.ID) - len(b.ID)
-		}
-		return strings.Compare(a.ID, b.ID)
-	})
+	slices.SortFunc(d.Tasks, func(a, b ledger.Task) int { return taskfile.Compare(a.ID, b.ID) })
 	return d, nil
 }
 
@@ -227,29 +215,30 @@ func readTask(ctx context.Context, path, id string) (t ledger.Task, blocks []str
 }
 
 func unmarshalTask(id string, data []byte) (t ledger.Task, blocks []string, err error) {
-	var f taskFile
-	if err := json.Unmarshal(data, &f); err != nil {
+	f, says, err := taskfile.Parse(id, data)
+	if err != nil {
 		return t, nil, err
 	}
-	if f.ID != id {
-		return t, nil, fmt.Errorf("its id is task %q", f.ID)
+	if says != id {
+		return t, nil, fmt.Errorf("its id is task %q", says)
 	}
-	t = ledger.Task{ID: f.ID, Subject: f.Subject, Description: f.Description, ActiveForm: f.ActiveForm, OwnerName: f.Owner,
-		Status: team.TaskStatus(f.Status), DependsOn: append([]string{}, f.BlockedBy...)}
-	if raw, ok := f.Metadata[oursKey]; ok {
+	v := f.View
+	t = ledger.Task{ID: id, Subject: v.Subject, Description: v.Description, ActiveForm: v.ActiveForm, OwnerName: v.Owner,
+		Status: team.TaskStatus(v.Status), DependsOn: append([]string{}, v.BlockedBy...)}
+	if raw, ok := f.Meta[oursKey]; ok {
 		var ours taskOurs
 		if err := json.Unmarshal(raw, &ours); err != nil {
 			return t, nil, err
 		}
-		delete(f.Metadata, oursKey)
+		delete(f.Meta, oursKey)
 		t.Priority, t.Verify, t.Attempt, t.CreatedAt, t.ClaimedAt = ours.Priority, ours.Verify, ours.Attempt, ours.CreatedAt, ours.ClaimedAt
 		t.StartedAt, t.CompletedAt, t.Result, t.RetryPolicy, t.Retries = ours.StartedAt, ours.CompletedAt, ours.Result, ours.RetryPolicy, ours.Retries
 		if ours.Status != "" && t.Status == team.TaskInProgress { // the status has not changed since
 			t.Status = ours.Status
 		}
 	}
-	if len(f.Metadata) > 0 {
-		raw, err := json.Marshal(f.Metadata)
+	if len(f.Meta) > 0 {
+		raw, err := json.Marshal(f.Meta)
 		if err != nil {
 			return t, nil, err
 		}
@@ -271,16 +260,12 @@ func addBlocks(tasks []ledger.Task, blocks map[string][]string) {
 }
 
 func readHighWater(dir string) (int64, error) {
-	data, err := os.ReadFile(filepath.Join(dir, highWaterFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
-	}
+	n, ok, err := taskfile.HighWater(dir)
 	if err != nil {
 		return 0, team.Errorf(team.CodeUnavailable, "read tasks: %w", err)
 	}
-	n, err := strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64)
-	if err != nil || n < 0 {
-		return 0, team.Errorf(team.CodeInvalid, "%s is not a number", filepath.Join(dir, highWaterFile))
+	if !ok {
+		return 0, team.Errorf(team.CodeInvalid, "the highest id in %s is not a number", dir)
 	}
 	return n, nil
 }

@@ -82,6 +82,34 @@ func TestTaskDirRoundTrip(t *testing.T) {
 }
 
 // What a real client writes, and what it changes in a file of ours.
+// An export keeps what another client has written beside the keys that we know.
+func TestTaskDirKeepsForeignKeys(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "3.json")
+	if err := os.WriteFile(path, []byte(`{"id":"3","color":"red","subject":"old","status":"pending","blocks":["9"],"blockedBy":[],"extra":{"a":[1]}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteTaskDir(t.Context(), dir, dump()); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Color, Subject string
+		Blocks         []string
+		Extra          json.RawMessage
+	}
+	if err := json.Unmarshal(raw, &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Color != "red" || got.Subject != "claimed" || len(got.Blocks) != 1 || got.Blocks[0] != "10" || len(got.Extra) == 0 {
+		t.Errorf("%s", raw)
+	}
+}
+
 func TestTaskDirOfAForeignClient(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/inbox"
+	"github.com/teamctl/teamctl/internal/taskfile"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
@@ -367,7 +368,7 @@ func TestTasks(t *testing.T) {
 		t.Errorf("Second waits for %v, want %s", second.DependsOn, first.ID)
 	}
 	there := r.nativeTasks()
-	if len(there) != 4 || there["4"].view.Subject != "Ours" {
+	if len(there) != 4 || there["4"].View.Subject != "Ours" {
 		t.Fatalf("there: %+v", there)
 	}
 	if all, err := r.team.Ledger.Tasks(t.Context(), ledger.TaskFilter{}); err != nil || len(all) != 3 {
@@ -400,18 +401,18 @@ func TestTasks(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.once()
-	if v := r.nativeTasks()["1"].view; v.Status != statusWork || v.Owner != "codex" {
+	if v := r.nativeTasks()["1"].View; v.Status != taskfile.InProgress || v.Owner != "codex" {
 		t.Errorf("First there: %+v", v)
 	}
 	r.setTask("1", `"owner":"researcher","status":"completed"`)
 	r.once()
-	if v := r.nativeTasks()["1"].view; v.Status != statusWork || v.Owner != "codex" {
+	if v := r.nativeTasks()["1"].View; v.Status != taskfile.InProgress || v.Owner != "codex" {
 		t.Errorf("what codex holds was taken: %+v", v)
 	}
 	if !r.said(NoteRefused, "task 1") {
 		t.Error("the refusal was not told")
 	}
-	if string(r.nativeTasks()["1"].meta["k"]) != `"v"` {
+	if string(r.nativeTasks()["1"].Meta["k"]) != `"v"` {
 		t.Error("the program's metadata was lost")
 	}
 	if _, err := r.team.Ledger.Complete(t.Context(), ledger.TaskRef{ID: first.ID, Owner: codex.SessionKey, Attempt: claim.Attempt}, ledger.Result{}); err != nil {

@@ -1,7 +1,6 @@
 package bridge
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,44 +10,15 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/teamctl/teamctl/internal/atomicfile"
 	"github.com/teamctl/teamctl/internal/mkdirlock"
-	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/internal/taskfile"
 	"github.com/teamctl/teamctl/team"
 )
 
-// taskView is a task in a form that both sides share, in the native program's terms: its ids, its
-// members' names, its statuses.
-type taskView struct {
-	Subject     string   `json:"subject"`
-	Description string   `json:"description"`
-	ActiveForm  string   `json:"activeForm,omitempty"`
-	Owner       string   `json:"owner,omitempty"`
-	Status      string   `json:"status"`
-	BlockedBy   []string `json:"blockedBy,omitempty"` // sorted
-}
-
-func (v taskView) same(o taskView) bool {
-	return v.Subject == o.Subject && v.Description == o.Description && v.ActiveForm == o.ActiveForm && v.Owner == o.Owner &&
-		v.Status == o.Status && slices.Equal(v.BlockedBy, o.BlockedBy)
-}
-
-// Native statuses.
-const (
-	statusPending = "pending"
-	statusWork    = "in_progress"
-	statusDone    = "completed"
-)
-
-// nativeTask is a task file, including unknown keys.
-type nativeTask struct {
-	id   string
-	view taskView
-	obj  team.JSONObject
-	meta map[string]json.RawMessage
-}
+// nativeTask is a task file of the native team.
+type nativeTask struct{ taskfile.File }
 
 // Keys of metadata: the origin of a mirrored task, and the program's mark of an entry that is not
 // a task (one of its subagents).
@@ -64,29 +34,15 @@ type origin struct {
 }
 
 func (t nativeTask) origin() (o origin, ok bool) {
-	return o, json.Unmarshal(t.meta[originKey], &o) == nil && o.Task != ""
+	return o, json.Unmarshal(t.Meta[originKey], &o) == nil && o.Task != ""
 }
 
-func parseTask(id string, data []byte) (t nativeTask, err error) {
-	if t.obj, err = team.ParseJSONObject(data); err != nil {
-		return t, err
-	}
-	t.id = id
-	field := func(key string, v any) {
-		if i := t.obj.Index(key); i >= 0 && err == nil && string(t.obj[i].Value) != "null" {
-			err = json.Unmarshal(t.obj[i].Value, v)
-		}
-	}
-	field("subject", &t.view.Subject)
-	field("description", &t.view.Description)
-	field("activeForm", &t.view.ActiveForm)
-	field("owner", &t.view.Owner)
-	field("status", &t.view.Status)
-	field("blockedBy", &t.view.BlockedBy)
-	field("metadata", &t.meta)
-	slices.Sort(t.view.BlockedBy)
-	t.view.BlockedBy = slices.Compact(t.view.BlockedBy)
-	return t, err
+// parseTask parses a file and sorts the dependencies, so that views can be compared.
+func parseTask(id string, data []byte) (nativeTask, error) {
+	f, _, err := taskfile.Parse(id, data)
+	slices.Sort(f.View.BlockedBy)
+	f.View.BlockedBy = slices.Compact(f.View.BlockedBy)
+	return nativeTask{f}, err
 }
 
 // readTasks reads the native tasks, in the order of their ids. whole is false if one is being
@@ -98,8 +54,8 @@ func (n native) readTasks() (all map[string]nativeTask, order []string, whole bo
 	}
 	all, whole = map[string]nativeTask{}, true
 	for _, e := range entries {
-		id, ok := strings.CutSuffix(e.Name(), ".json")
-		if !ok || !ledger.TaskIDPattern().MatchString(id) || !e.Type().IsRegular() {
+		id, ok := taskfile.IDOf(e)
+		if !ok || !e.Type().IsRegular() {
 			continue
 		}
 		data, err := os.ReadFile(filepath.Join(n.tasks(), e.Name()))
@@ -117,64 +73,8 @@ func (n native) readTasks() (all map[string]nativeTask, order []string, whole bo
 		all[id] = t
 		order = append(order, id)
 	}
-	slices.SortFunc(order, func(a, b string) int {
-		if len(a) != len(b) {
-			return len(a) - len(b)
-		}
-		return strings.Compare(a, b)
-	})
+	slices.SortFunc(order, taskfile.Compare)
 	return all, order, whole, nil
-}
-
-// set writes a view into the object, and leaves all other keys unchanged.
-func (t *nativeTask) set(v taskView) error {
-	t.view = v
-	put := func(key string, value any, keep bool) error {
-		if !keep {
-			if i := t.obj.Index(key); i >= 0 {
-				t.obj = slices.Delete(t.obj, i, i+1)
-			}
-			return nil
-		}
-		raw, err := marshal(value)
-		if err == nil {
-			t.obj.Set(key, raw)
-		}
-		return err
-	}
-	return errors.Join(
-		put("id", t.id, true),
-		put("subject", v.Subject, true),
-		put("description", v.Description, true),
-		put("activeForm", v.ActiveForm, v.ActiveForm != ""),
-		put("owner", v.Owner, v.Owner != ""),
-		put("status", v.Status, true),
-		t.keep("blocks"),
-		put("blockedBy", append([]string{}, v.BlockedBy...), true),
-		put("metadata", t.meta, len(t.meta) > 0),
-	)
-}
-
-// keep ensures that a list has its place in the order of the keys.
-func (t *nativeTask) keep(key string) error {
-	if t.obj.Index(key) < 0 {
-		t.obj.Set(key, json.RawMessage("[]"))
-	}
-	return nil
-}
-
-func (t nativeTask) text() ([]byte, error) {
-	var out bytes.Buffer
-	err := json.Indent(&out, t.obj.AppendJSON(nil), "", "  ")
-	return out.Bytes(), err
-}
-
-func marshal(v any) (json.RawMessage, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(v)
-	return bytes.TrimSpace(b.Bytes()), err
 }
 
 func (n native) taskPath(id string) string { return filepath.Join(n.tasks(), id+".json") }
@@ -195,7 +95,7 @@ func (n native) editTask(ctx context.Context, id string, edit func(*nativeTask) 
 		if err != nil || !changed {
 			return err
 		}
-		text, err := t.text()
+		text, err := t.Text()
 		if err != nil {
 			return err
 		}
@@ -225,9 +125,6 @@ func (n native) removeTask(ctx context.Context, id string) error {
 	return err
 }
 
-// highWater is the file with the highest assigned id.
-const highWater = ".highwatermark"
-
 // createTask creates a new task file and returns its id. The file appears complete and never
 // replaces another, even if another program assigns the same id.
 func (n native) createTask(ctx context.Context, make func(id string) (nativeTask, error)) (id string, err error) {
@@ -242,7 +139,7 @@ func (n native) createTask(ctx context.Context, make func(id string) (nativeTask
 			if err != nil {
 				return err
 			}
-			text, err := t.text()
+			text, err := t.Text()
 			if err != nil {
 				return err
 			}
@@ -260,25 +157,20 @@ func (n native) createTask(ctx context.Context, make func(id string) (nativeTask
 			if err != nil {
 				return err
 			}
-			return atomicfile.Write(filepath.Join(n.tasks(), highWater), []byte(id), 0o600, false)
+			return taskfile.SetHighWater(n.tasks(), next, false)
 		}
 	})
 	return id, err
 }
 
 func (n native) lastID() (int64, error) {
-	var last int64
-	if data, err := os.ReadFile(filepath.Join(n.tasks(), highWater)); err == nil {
-		if v, err := strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64); err == nil {
-			last = v
-		}
-	}
+	last, _, _ := taskfile.HighWater(n.tasks()) // without it the files say
 	entries, err := os.ReadDir(n.tasks())
 	if err != nil {
 		return 0, err
 	}
 	for _, e := range entries {
-		if id, ok := strings.CutSuffix(e.Name(), ".json"); ok && ledger.TaskIDPattern().MatchString(id) {
+		if id, ok := taskfile.IDOf(e); ok {
 			v, err := strconv.ParseInt(id, 10, 64)
 			if err != nil {
 				return 0, err

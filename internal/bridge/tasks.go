@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/teamctl/teamctl/internal/taskfile"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 )
@@ -20,8 +21,8 @@ const claimLease = 7 * 24 * time.Hour
 // taskData is the last state common to both sides. Gone means that the native file was deleted and
 // that the task stays, since it is over.
 type taskData struct {
-	View taskView `json:"view"`
-	Gone bool     `json:"gone,omitempty"`
+	View taskfile.View `json:"view"`
+	Gone bool          `json:"gone,omitempty"`
 }
 
 func (p *pass) taskRow(there, here string, ours bool, d taskData) (ledger.Mirrored, error) {
@@ -84,7 +85,7 @@ func (p *pass) syncTasks(ctx context.Context) error {
 // taskHere creates a task for a native file that has none yet, in the order of ids, since
 // dependencies are usually older.
 func (p *pass) taskHere(ctx context.Context, f nativeTask, here map[string]ledger.Task) (bool, error) {
-	if _, known := p.there(ledger.MirrorTask, f.id); known || string(f.meta[internalKey]) == "true" {
+	if _, known := p.there(ledger.MirrorTask, f.ID); known || string(f.Meta[internalKey]) == "true" {
 		return false, nil
 	}
 	if o, ok := f.origin(); ok && o.Team == p.in.Team.Layout.Key { // the bridge was killed before it recorded it
@@ -92,36 +93,36 @@ func (p *pass) taskHere(ctx context.Context, f nativeTask, here map[string]ledge
 			return p.noteOurs(ctx, f, o.Task)
 		}
 	}
-	n := ledger.NewTask{Subject: f.view.Subject, Description: f.view.Description, ActiveForm: f.view.ActiveForm}
-	v := taskView{Subject: n.Subject, Description: n.Description, ActiveForm: n.ActiveForm, Status: statusPending, Owner: f.view.Owner}
-	for _, dep := range f.view.BlockedBy {
+	n := ledger.NewTask{Subject: f.View.Subject, Description: f.View.Description, ActiveForm: f.View.ActiveForm}
+	v := taskfile.View{Subject: n.Subject, Description: n.Description, ActiveForm: n.ActiveForm, Status: taskfile.Pending, Owner: f.View.Owner}
+	for _, dep := range f.View.BlockedBy {
 		if r, ok := p.there(ledger.MirrorTask, dep); ok {
 			if _, exists := here[r.Here]; exists || !r.Ours {
 				n.DependsOn, v.BlockedBy = append(n.DependsOn, r.Here), append(v.BlockedBy, dep)
 			}
 		}
 	}
-	meta, err := json.Marshal(map[string]map[string]string{"bridge": {"team": p.native.name, "task": f.id}})
+	meta, err := json.Marshal(map[string]map[string]string{"bridge": {"team": p.native.name, "task": f.ID}})
 	if err != nil {
 		return false, err
 	}
 	n.Metadata = meta
-	r, err := p.taskRow(f.id, "", false, taskData{View: v})
+	r, err := p.taskRow(f.ID, "", false, taskData{View: v})
 	if err != nil {
 		return false, err
 	}
-	owner, _ := p.doer(f.view)
+	owner, _ := p.doer(f.View)
 	id, err := p.led().MirrorTask(ctx, r, n, owner, team.LeadName)
 	if err != nil {
 		if refusal(err) {
-			p.sayOnce(NoteRefused, "task "+f.id, err.Error())
+			p.sayOnce(NoteRefused, "task "+f.ID, err.Error())
 			return false, nil
 		}
 		return false, err
 	}
 	r.Here = id
 	p.rows = append(p.rows, r)
-	p.say(NoteTaskHere, id, f.view.Subject)
+	p.say(NoteTaskHere, id, f.View.Subject)
 	return true, nil
 }
 
@@ -130,7 +131,7 @@ func (p *pass) noteOurs(ctx context.Context, f nativeTask, task string) (bool, e
 	if _, known := p.here(ledger.MirrorTask, task); known {
 		return false, nil
 	}
-	r, err := p.taskRow(f.id, task, true, taskData{View: f.view})
+	r, err := p.taskRow(f.ID, task, true, taskData{View: f.View})
 	if err != nil {
 		return false, err
 	}
@@ -143,12 +144,12 @@ func (p *pass) taskThere(ctx context.Context, t ledger.Task) (bool, error) {
 	if _, known := p.here(ledger.MirrorTask, t.ID); known || t.Status == team.TaskCompleted || t.Status == team.TaskFailed {
 		return false, nil
 	}
-	var v taskView
+	var v taskfile.View
 	id, err := p.native.createTask(ctx, func(id string) (nativeTask, error) {
 		v = p.view(t)
 		o, err := json.Marshal(origin{p.in.Team.Layout.Key, t.ID})
-		f := nativeTask{id: id, meta: map[string]json.RawMessage{originKey: o}}
-		return f, errors.Join(err, f.set(v))
+		f := nativeTask{taskfile.File{ID: id, Meta: map[string]json.RawMessage{originKey: o}}}
+		return f, errors.Join(err, f.Set(v))
 	})
 	if err != nil {
 		return false, err
@@ -163,13 +164,13 @@ func (p *pass) taskThere(ctx context.Context, t ledger.Task) (bool, error) {
 }
 
 // view returns one of our tasks in native terms.
-func (p *pass) view(t ledger.Task) taskView {
-	v := taskView{Subject: t.Subject, Description: t.Description, ActiveForm: t.ActiveForm, Status: statusPending}
+func (p *pass) view(t ledger.Task) taskfile.View {
+	v := taskfile.View{Subject: t.Subject, Description: t.Description, ActiveForm: t.ActiveForm, Status: taskfile.Pending}
 	switch t.Status {
 	case team.TaskClaimed, team.TaskInProgress, team.TaskFailed: // a failed task must not be claimed, and its dependents stay blocked
-		v.Status = statusWork
+		v.Status = taskfile.InProgress
 	case team.TaskCompleted:
-		v.Status = statusDone
+		v.Status = taskfile.Completed
 	case team.TaskPending:
 	}
 	if t.Owner != "" {
@@ -208,8 +209,8 @@ func (p *pass) syncTask(ctx context.Context, r ledger.Mirrored, f nativeTask, th
 	case !there:
 		return p.deletedThere(ctx, r, d, t)
 	}
-	if !f.view.same(d.View) {
-		if err := p.follow(ctx, t, d.View, f.view); err != nil {
+	if !f.View.Same(d.View) {
+		if err := p.follow(ctx, t, d.View, f.View); err != nil {
 			if !refusal(err) {
 				return err
 			}
@@ -221,15 +222,15 @@ func (p *pass) syncTask(ctx context.Context, r ledger.Mirrored, f nativeTask, th
 		}
 	}
 	want := p.view(t)
-	if known, _ := p.ownerHere(f.view.Owner); known == "" && want.Owner == "" {
-		want.Owner = f.view.Owner // an owner that is not here, or not yet
+	if known, _ := p.ownerHere(f.View.Owner); known == "" && want.Owner == "" {
+		want.Owner = f.View.Owner // an owner that is not here, or not yet
 	}
-	if !want.same(f.view) {
-		if err := p.writeTask(ctx, r.There, f.view, want); err != nil {
+	if !want.Same(f.View) {
+		if err := p.writeTask(ctx, r.There, f.View, want); err != nil {
 			return err
 		}
 	}
-	if want.same(d.View) {
+	if want.Same(d.View) {
 		return nil
 	}
 	d.View = want
@@ -243,12 +244,12 @@ func (p *pass) syncTask(ctx context.Context, r ledger.Mirrored, f nativeTask, th
 // errMoved means that a file has changed: it is compared again.
 var errMoved = unsettled(errors.New("a task was changed meanwhile"))
 
-func (p *pass) writeTask(ctx context.Context, id string, was, want taskView) error {
+func (p *pass) writeTask(ctx context.Context, id string, was, want taskfile.View) error {
 	err := p.native.editTask(ctx, id, func(f *nativeTask) (bool, error) {
-		if !f.view.same(was) {
+		if !f.View.Same(was) {
 			return false, errMoved
 		}
-		return true, f.set(want)
+		return true, f.Set(want)
 	})
 	if errors.Is(err, fs.ErrNotExist) {
 		return errMoved
@@ -281,7 +282,7 @@ func (p *pass) deletedThere(ctx context.Context, r ledger.Mirrored, d taskData, 
 }
 
 // follow applies the native changes since was.
-func (p *pass) follow(ctx context.Context, t ledger.Task, was, is taskView) error {
+func (p *pass) follow(ctx context.Context, t ledger.Task, was, is taskfile.View) error {
 	ours := p.view(t)
 	patch := ledger.TaskPatch{ID: t.ID, By: team.LeadName}
 	text := func(was, is, ours string, at **string) {
@@ -306,7 +307,7 @@ func (p *pass) follow(ctx context.Context, t ledger.Task, was, is taskView) erro
 	return p.followStatus(ctx, t, was, is)
 }
 
-func (p *pass) followDeps(ctx context.Context, t ledger.Task, was, is taskView) error {
+func (p *pass) followDeps(ctx context.Context, t ledger.Task, was, is taskfile.View) error {
 	if t.Status != team.TaskPending || slices.Equal(was.BlockedBy, is.BlockedBy) {
 		return nil
 	}
@@ -343,9 +344,9 @@ func (p *pass) ownerHere(name string) (session string, theirs bool) {
 }
 
 // doer is ownerHere of a task; a begun task without a known owner belongs to the lead.
-func (p *pass) doer(v taskView) (session string, theirs bool) {
+func (p *pass) doer(v taskfile.View) (session string, theirs bool) {
 	session, theirs = p.ownerHere(v.Owner)
-	if session == "" && v.Status != statusPending {
+	if session == "" && v.Status != taskfile.Pending {
 		session, theirs = p.lead().SessionKey, true
 	}
 	return session, theirs
@@ -354,18 +355,18 @@ func (p *pass) doer(v taskView) (session string, theirs bool) {
 // followStatus applies a native status. Native members claim, work and complete through the
 // program's file. A task held by one of our members is changed only by that member: a claim that
 // differs from the file is refused.
-func (p *pass) followStatus(ctx context.Context, t ledger.Task, was, is taskView) error {
+func (p *pass) followStatus(ctx context.Context, t ledger.Task, was, is taskfile.View) error {
 	owner, theirs := p.doer(is)
 	ref := ledger.TaskRef{ID: t.ID, Owner: t.Owner, Attempt: t.Attempt}
 	held := t.Status == team.TaskClaimed || t.Status == team.TaskInProgress
 	switch {
 	case t.Status == team.TaskCompleted || t.Status == team.TaskFailed:
 		return nil // it has ended here
-	case !slices.Contains([]string{statusPending, statusWork, statusDone}, is.Status):
+	case !slices.Contains([]string{taskfile.Pending, taskfile.InProgress, taskfile.Completed}, is.Status):
 		return team.Errorf(team.CodeInvalid, "unknown status %q", is.Status)
 	case held && !p.isTheirs(t.Owner):
 		return team.Errorf(team.CodeConflict, "task %s is held by %s in this team", t.ID, t.OwnerName).WithReason(team.ReasonNotOwner)
-	case is.Status == statusPending:
+	case is.Status == taskfile.Pending:
 		if held {
 			if err := p.led().Release(ctx, ref); err != nil {
 				return err
@@ -401,7 +402,7 @@ func (p *pass) followStatus(ctx context.Context, t ledger.Task, was, is taskView
 		}
 		ref = ledger.TaskRef{ID: t.ID, Owner: owner, Attempt: claimed.Attempt}
 	}
-	if err := p.led().Start(ctx, ref); err != nil || is.Status != statusDone {
+	if err := p.led().Start(ctx, ref); err != nil || is.Status != taskfile.Completed {
 		return err
 	}
 	if _, err := p.led().Complete(ctx, ref, ledger.Result{Summary: "completed in " + p.native.name}); err != nil {

@@ -3,6 +3,7 @@ package bridge
 import (
 	"testing"
 
+	"github.com/teamctl/teamctl/internal/taskfile"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 )
@@ -32,7 +33,7 @@ func TestCompletedThereIsVerifiedHere(t *testing.T) {
 		if task.Status != team.TaskInProgress || task.Verification == 0 || task.OwnerName != "researcher" {
 			t.Fatalf("%+v", task)
 		}
-		if v := r.nativeTasks()["1"].view; v.Status != statusWork {
+		if v := r.nativeTasks()["1"].View; v.Status != taskfile.InProgress {
 			t.Errorf("there: %+v", v)
 		}
 		if err := r.team.Ledger.BeginVerification(t.Context(), task.Verification, "g", ""); err != nil {
@@ -49,7 +50,7 @@ func TestCompletedThereIsVerifiedHere(t *testing.T) {
 	if got := r.get(ours[0].ID); got.Status != team.TaskCompleted {
 		t.Errorf("%+v", got)
 	}
-	if v := r.nativeTasks()["1"].view; v.Status != statusDone {
+	if v := r.nativeTasks()["1"].View; v.Status != taskfile.Completed {
 		t.Errorf("there: %+v", v)
 	}
 }
