@@ -67,6 +67,64 @@ func reasonsOfItsOwn(file *ast.File) (found []token.Pos) {
 	return found
 }
 
+// TestStateReasonsAreConstants: the reasons of a member's state are spelled once, in
+// team/state_reasons.go.
+func TestStateReasonsAreConstants(t *testing.T) {
+	for _, f := range goFiles(t) {
+		if room, _, _ := strings.Cut(f.path, "/"); f.test || room != "supervisor" && room != "backends" {
+			continue
+		}
+		fset := token.NewFileSet()
+		file, err := parser.ParseFile(fset, f.path, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, at := range literalStateReasons(file) {
+			t.Errorf("%s: the reason of a state as a literal: use a constant of team/state_reasons.go", fset.Position(at))
+		}
+	}
+}
+
+// literalStateReasons finds the reasons of exits, verdicts and members that are, or begin with, a
+// literal.
+func literalStateReasons(file *ast.File) (found []token.Pos) {
+	first := func(e ast.Expr) ast.Expr {
+		for {
+			b, ok := e.(*ast.BinaryExpr)
+			if !ok {
+				return e
+			}
+			e = b.X
+		}
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		lit, ok := n.(*ast.CompositeLit)
+		if !ok {
+			return true
+		}
+		name := ""
+		switch typ := lit.Type.(type) {
+		case *ast.SelectorExpr:
+			name = typ.Sel.Name
+		case *ast.Ident:
+			name = typ.Name
+		}
+		if name != "Exit" && name != "Verdict" && name != "MemberPatch" {
+			return true
+		}
+		for _, e := range lit.Elts {
+			kv, ok := e.(*ast.KeyValueExpr)
+			if key, is := kv.Key.(*ast.Ident); ok && is && key.Name == "Reason" {
+				if l, ok := first(kv.Value).(*ast.BasicLit); ok {
+					found = append(found, l.Pos())
+				}
+			}
+		}
+		return true
+	})
+	return found
+}
+
 // TestLiteralReasons shows that TestReasonsAreConstants would notice.
 func TestLiteralReasons(t *testing.T) {
 	for code, want := range map[string]int{`err.WithReason("x").WithHint("y")`: 1, `err.WithReason(team.ReasonRole)`: 0, `err.WithHint("y")`: 0} {
@@ -75,6 +133,15 @@ func TestLiteralReasons(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := literalReasons(file); len(got) != want {
+			t.Errorf("%s: %d literals, want %d", code, len(got), want)
+		}
+	}
+	for code, want := range map[string]int{`Exit{Reason: "x"}`: 1, `a.Verdict{Next: 1, Reason: "x: " + y}`: 1, `a.Exit{Reason: team.WhyOOM}`: 0, `StopRequest{Reason: "x"}`: 0} {
+		file, err := parser.ParseFile(token.NewFileSet(), "x.go", "package x\nvar _ = "+code, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := literalStateReasons(file); len(got) != want {
 			t.Errorf("%s: %d literals, want %d", code, len(got), want)
 		}
 	}
@@ -87,6 +154,8 @@ func TestLiteralReasons(t *testing.T) {
 // TestReasonTableHasAllConstants: docs/cli-json.md is generated from the table.
 func TestReasonTableHasAllConstants(t *testing.T) {
 	tableHasAll(t, "team/reasons.go", "Reason")
+	tableHasAll(t, "team/state_reasons.go", "Why")
+	tableHasAll(t, "team/state_reasons.go", "Stop")
 	seen := map[string]bool{}
 	for _, w := range team.Reasons() {
 		if w.Means == "" || seen[w.Name] {

@@ -110,7 +110,7 @@ func (s *Supervisor) settleAdopted(m *member, a adoption) {
 	case m.row.Observed == team.Running || m.row.Observed == team.Starting && s.wasLaunched(m):
 		e, err := bundle.ReadExit(s.cfg.Layout.Bundle(m.row.Name), m.row.Generation)
 		if err != nil {
-			e = backends.Exit{Generation: m.row.Generation, Code: -1, Reason: "ended while no supervisor looked", At: time.Now()}
+			e = backends.Exit{Generation: m.row.Generation, Code: -1, Reason: team.WhyEndedUnseen, At: time.Now()}
 		}
 		if m.replaced {
 			e.Reason = reasonRestored

@@ -21,12 +21,12 @@ func (s *Supervisor) doubt(m *member, why error) {
 	m.unsure = team.Errorf(team.CodeUnavailable, "it is not known whether %s lives: %w", m.row.Name, why).
 		WithReason(team.ReasonStateUnknown).WithHint("teamctl doctor --team " + s.cfg.Layout.Key + " says more; teamctl kill " + m.row.Name + " ends what can be found of it")
 	s.log.Warn("cannot adopt", "member", m.row.Name, "attempt", m.doubts, "err", why)
-	unknown, reason := team.ActivityUnknown, state.UnknownReason+why.Error()
+	unknown, reason := team.ActivityUnknown, team.WhyUnknown+why.Error()
 	_ = s.patch(m, ledger.MemberPatch{Activity: &unknown, Reason: &reason})
 	s.after("adopt:"+m.row.SessionKey, s.policy.Backoff(m.doubts), adoptAgain{m.row.SessionKey})
 	s.answerUp(m, m.unsure)
 	if m.stop != nil {
-		s.answerStop(m, "failed", m.unsure.Error())
+		s.answerStop(m, team.StopFailed, m.unsure.Error())
 	}
 }
 
@@ -82,7 +82,7 @@ func (a adopted) apply(s *Supervisor) {
 		s.proceedStop(m)
 	default:
 		s.finish(m, finalOf(m, team.Completed), m.row.Reason, m.stop.in.Remove)
-		s.answerStop(m, "already_stopped", "")
+		s.answerStop(m, team.StopAlready, "")
 	}
 }
 
@@ -90,7 +90,7 @@ func (a adopted) apply(s *Supervisor) {
 // found without its bundle.
 func (s *Supervisor) endUnknown(m *member) {
 	if m.stop.outcome == "" {
-		m.stop.outcome = "forced"
+		m.stop.outcome = team.StopForced
 	}
 	s.after("adopt:"+m.row.SessionKey, 0, nil)
 	m.step = "ending"

@@ -66,7 +66,7 @@ func (s *Supervisor) notePaused(ctx context.Context, r ledger.Member, on bool) (
 		}
 		reason := ""
 		if on {
-			reason = state.PausedReason
+			reason = team.WhyPaused
 			s.after("ready:"+m.row.SessionKey, 0, nil)
 			s.output.Stop(s.cfg.Layout.Bundle(m.row.Name))
 			m.dropWord()

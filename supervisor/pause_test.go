@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor/state"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -21,20 +20,20 @@ func TestPausedIsNeitherReadyNorForgotten(t *testing.T) {
 			s := r.supervisor()
 			r.spawn(s, "a", team.RestartNever)
 			rows, err := s.PauseMembers(t.Context(), []string{"a"}, true)
-			if err != nil || len(rows) != 1 || rows[0].Reason != state.PausedReason || rows[0].Ready {
+			if err != nil || len(rows) != 1 || rows[0].Reason != team.WhyPaused || rows[0].Ready {
 				t.Fatalf("%+v, %v", rows, err)
 			}
 			over := time.NewTimer(3300 * time.Millisecond)
 			defer over.Stop()
 			<-over.C
-			if m, err := r.led.Member(t.Context(), "a"); err != nil || m.Reason != state.PausedReason || m.Ready {
+			if m, err := r.led.Member(t.Context(), "a"); err != nil || m.Reason != team.WhyPaused || m.Ready {
 				t.Errorf("paused and then ready %v, reason %q, %v", m.Ready, m.Reason, err)
 			}
 			if _, err := s.PauseMembers(t.Context(), []string{"a"}, false); err != nil {
 				t.Fatal(err)
 			}
 			r.wait("a", "waited for again", func(m ledger.Member) bool {
-				return m.Reason != state.PausedReason && (m.Ready != reports) && (!reports || m.Reason != "")
+				return m.Reason != team.WhyPaused && (m.Ready != reports) && (!reports || m.Reason != "")
 			})
 		})
 	}

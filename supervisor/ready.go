@@ -1,7 +1,6 @@
 package supervisor
 
 import (
-	"fmt"
 	"path/filepath"
 	"time"
 
@@ -128,7 +127,7 @@ func (n notReady) apply(s *Supervisor) {
 	if m == nil || m.row.Generation != n.generation || m.row.Ready || m.row.Observed != team.Running || state.Paused(m.row) {
 		return
 	}
-	why := fmt.Sprintf("not ready after %s: it has not said so", s.policy.Start)
+	why := team.WhyNotReady + s.policy.Start.String() + ": it has not said so"
 	if m.row.Activity == team.Waiting {
 		return // that is a more precise reason
 	}

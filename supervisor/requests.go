@@ -168,7 +168,7 @@ func (s *Supervisor) StopMembers(ctx context.Context, in team.StopRequest) ([]te
 			}
 			s.askStop(m, in, gone)
 			if in.NoWait && m.stop != nil {
-				gone(team.Stopped{Name: m.row.Name, Outcome: "requested", Request: m.stop.requestID})
+				gone(team.Stopped{Name: m.row.Name, Outcome: team.StopRequested, Request: m.stop.requestID})
 			}
 		}
 	})
@@ -179,7 +179,7 @@ func stopErrors(out []team.Stopped, force bool) error {
 	var all *multierror.Error
 	var names []string
 	for _, st := range out {
-		if st.Outcome == "rejected" || st.Outcome == "failed" {
+		if st.Outcome == team.StopRejected || st.Outcome == team.StopFailed {
 			names = append(names, st.Name)
 		}
 		switch st.Outcome {

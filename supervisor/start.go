@@ -151,7 +151,7 @@ const reasonStartTimeout = "start_timeout"
 
 // settleLost records that a start was never finished.
 func (s *Supervisor) settleLost(m *member) {
-	exited, why, text := team.Exited, "its start was interrupted", "exit unknown"
+	exited, why, text := team.Exited, team.WhyInterrupted, "exit unknown"
 	_ = s.patch(m, ledger.MemberPatch{Observed: &exited, Reason: &why, ExitText: &text})
 }
 
@@ -408,7 +408,7 @@ func (s *Supervisor) startFailed(m *member, d startDone) {
 		s.publisher.Publish() // a requester that is answered finds no trace of it
 		s.answerUp(m, d.err)
 		if m.stop != nil {
-			s.answerStop(m, "already_stopped", "its start failed: "+d.err.Error())
+			s.answerStop(m, team.StopAlready, "its start failed: "+d.err.Error())
 		}
 		return
 	}
@@ -419,7 +419,7 @@ func (s *Supervisor) startFailed(m *member, d startDone) {
 		return
 	}
 	if m.stop != nil {
-		s.answerStop(m, "already_stopped", why)
+		s.answerStop(m, team.StopAlready, why)
 		s.reconcile(m)
 		return
 	}

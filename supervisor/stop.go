@@ -31,7 +31,7 @@ func (s *Supervisor) askStop(m *member, in team.StopRequest, gone func(team.Stop
 		if in.Force && !m.stop.in.Force {
 			m.stop.in.Force = true
 			if m.step == "" {
-				s.endTree(m, "forced")
+				s.endTree(m, team.StopForced)
 			}
 		}
 		return
@@ -44,7 +44,7 @@ func (s *Supervisor) askStop(m *member, in team.StopRequest, gone func(team.Stop
 		adoptAgain{m.row.SessionKey}.apply(s)
 	case m.at == nil || !m.row.Observed.Alive():
 		s.finish(m, finalOf(m, team.Completed), m.row.Reason, in.Remove)
-		s.answerStop(m, "already_stopped", "")
+		s.answerStop(m, team.StopAlready, "")
 	default:
 		s.proceedStop(m)
 	}
@@ -80,7 +80,7 @@ func finalOf(m *member, otherwise team.Observed) team.Observed {
 // proceedStop asks an agent that can answer; any other is ended at once.
 func (s *Supervisor) proceedStop(m *member) {
 	if m.stop.in.Force {
-		s.endTree(m, "forced")
+		s.endTree(m, team.StopForced)
 		return
 	}
 	unready := m.plan.Channel && !m.row.Ready // it takes no messages yet
@@ -121,15 +121,15 @@ type stopDeadline struct{ session, requestID string }
 func (d stopDeadline) apply(s *Supervisor) {
 	m := s.members[d.session]
 	if m != nil && m.stop != nil && m.stop.requestID == d.requestID && m.step == "" {
-		s.endTree(m, "deadline")
+		s.endTree(m, team.StopDeadline)
 	}
 }
 
 // turnEnded ends a foreign agent that has approved and has nothing left to do: it does not exit by
 // itself, and need not be awaited.
 func (s *Supervisor) turnEnded(m *member) {
-	if m.plan.Channel && m.stop != nil && m.stop.outcome == "approved" && m.step == "" {
-		s.endTree(m, "approved")
+	if m.plan.Channel && m.stop != nil && m.stop.outcome == team.StopApproved && m.step == "" {
+		s.endTree(m, team.StopApproved)
 	}
 }
 
@@ -143,7 +143,7 @@ func (s *Supervisor) answered(msg ledger.Message) {
 			return // too late: it is already being ended
 		}
 		if msg.Kind == team.KindShutdownApproved {
-			m.stop.outcome = "approved"
+			m.stop.outcome = team.StopApproved
 			// It has approved: its exit gets the full grace period.
 			s.after("stop:"+m.row.SessionKey, s.policy.Grace, stopDeadline{m.row.SessionKey, m.stop.requestID})
 			return
@@ -158,7 +158,7 @@ func (s *Supervisor) answered(msg ledger.Message) {
 		_ = s.patch(m, ledger.MemberPatch{Desired: &running, NextStart: new(int64)})
 		s.after("stop:"+m.row.SessionKey, 0, nil)
 		again := m.stop.again
-		s.answerStop(m, "rejected", reason)
+		s.answerStop(m, team.StopRejected, reason)
 		if again {
 			s.answerUp(m, errRejected(m.row.Name, reason))
 			return
@@ -228,7 +228,7 @@ func (d stopDone) apply(s *Supervisor) {
 func (s *Supervisor) stopped(m *member) {
 	st := m.stop
 	if st.outcome == "" { // it ended before it answered
-		st.outcome = "approved"
+		st.outcome = team.StopApproved
 		if st.requestID == "" {
 			st.outcome = "stopped"
 		}

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor/state"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -21,8 +20,6 @@ const Already = "already_"
 const (
 	AlreadyRunning = Already + "running"
 	AlreadyPaused  = Already + "paused"
-	AlreadyStopped = Already + "stopped"
-	AlreadyLeft    = Already + "left" // shut down before
 	AlreadySet     = Already + "set"
 	AlreadyDeleted = Already + "deleted"
 	AlreadyRemoved = Already + "removed"
@@ -64,6 +61,8 @@ type TaskDeleted struct {
 	ID      string   `json:"deleted"`
 	Ready   []string `json:"ready"`             // tasks that waited for nothing else
 	Outcome string   `json:"outcome,omitempty"` // already_deleted
+
+	Was team.TaskStatus `json:"-"` // with an Outcome: its status when it was deleted
 }
 
 // deletedTask forgives the deletion of a task whose history ends with one.
@@ -75,7 +74,8 @@ func (t *Team) deletedTask(ctx context.Context, id string, err error) (TaskDelet
 	if rerr != nil || len(events) == 0 {
 		return TaskDeleted{}, err
 	}
-	return TaskDeleted{ID: id, Ready: []string{}, Outcome: AlreadyDeleted}, nil
+	was := team.TaskStatus(events[len(events)-1].Before)
+	return TaskDeleted{ID: id, Ready: []string{}, Outcome: AlreadyDeleted, Was: was}, nil
 }
 
 // Answered is an approval after an answer.
@@ -134,7 +134,7 @@ func ruled(verb string, before, after []ledger.Member) []Ruled {
 			continue
 		}
 		b := before[at]
-		wasPaused := b.Reason == state.PausedReason
+		wasPaused := b.Reason == team.WhyPaused
 		switch {
 		case verb == verbStarted && b.Observed == team.Running && b.Generation == m.Generation,
 			verb == verbResumed && b.Observed == team.Running && !wasPaused:
@@ -156,9 +156,9 @@ func (t *Team) leftBefore(ctx context.Context, in team.StopRequest) (team.StopRe
 	if err != nil {
 		return in, nil, err
 	}
-	outcome := AlreadyStopped
+	outcome := team.StopAlready
 	if in.Remove {
-		outcome = AlreadyLeft
+		outcome = team.StopAlreadyLeft
 	}
 	var names []string
 	var out []team.Stopped

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor/state"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -14,7 +13,7 @@ func TestDoctorWarnsOfNoHooks(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)
 	ann, _ := r.memberOf("claude", "ann", team.RoleExecutor)
-	reason := state.NoHooksReason
+	reason := team.WhyNoHooks
 	if _, err := r.Ledger.UpdateMember(t.Context(), ledger.MemberPatch{SessionKey: ann.Session, Reason: &reason}); err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor/state"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -58,7 +57,7 @@ func cannotTake(m ledger.Member) (why, remedy string) {
 	case m.Observed.Terminal():
 		return "has " + map[team.Observed]string{team.Completed: "ended", team.Failed: "failed", team.Killed: "been killed"}[m.Observed],
 			"teamctl start " + m.Name
-	case m.Observed == team.Running && m.Reason == state.PausedReason:
+	case m.Observed == team.Running && m.Reason == team.WhyPaused:
 		return "is paused", "teamctl resume " + m.Name
 	}
 	return "", ""

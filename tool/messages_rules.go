@@ -230,7 +230,7 @@ func (t *Team) requestShutdown(ctx context.Context, c Caller, in SendIn) (Sent, 
 		switch {
 		case s.Request != "":
 			out.Message = fmt.Sprintf("Shutdown request sent to %s. Request ID: %s", m.Name, s.Request)
-		case s.Outcome == "already_stopped":
+		case s.Outcome == team.StopAlready:
 			out.Message = m.Name + " has stopped already"
 		default:
 			out.Message = m.Name + " cannot be asked and is being stopped"

@@ -109,7 +109,7 @@ func (t *Team) askJoined(ctx context.Context, c Caller, joined []ledger.Member, 
 		out[i].Name, out[i].Joined = m.Name, true
 		out[i].Request, errs[i] = t.requestJoined(ctx, c, m, in)
 		if in.NoWait {
-			out[i].Outcome = "requested"
+			out[i].Outcome = team.StopRequested
 		}
 	}
 	for !in.NoWait {
@@ -171,13 +171,13 @@ func (t *Team) joinedAnswer(ctx context.Context, c Caller, m ledger.Member, requ
 		return "", "", err
 	}
 	if now.RemovedAt != 0 {
-		return "approved", "", nil
+		return team.StopApproved, "", nil
 	}
 	if request != "" {
-		if outcome, reason, err = services.JoinedAnswer(ctx, t.Ledger, m, request); err != nil || outcome == "rejected" {
+		if outcome, reason, err = services.JoinedAnswer(ctx, t.Ledger, m, request); err != nil || outcome == team.StopRejected {
 			return outcome, reason, err
 		}
-		if outcome == "approved" {
+		if outcome == team.StopApproved {
 			return outcome, "", t.leave(ctx, c, m)
 		}
 	}
@@ -185,7 +185,7 @@ func (t *Team) joinedAnswer(ctx context.Context, c Caller, m ledger.Member, requ
 	case !end:
 		return "", "", nil
 	case force:
-		return "forced", "", t.leave(ctx, c, m)
+		return team.StopForced, "", t.leave(ctx, c, m)
 	}
-	return "deadline", "", t.leave(ctx, c, m)
+	return team.StopDeadline, "", t.leave(ctx, c, m)
 }

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor/state"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -45,7 +44,7 @@ func StallDue(l team.Layout, members []ledger.Member, now time.Time) (due time.D
 // lastSign returns when a working member last showed a sign; zero for one that need not, or that
 // is not observed.
 func lastSign(l team.Layout, m ledger.Member) (last time.Time) {
-	if m.Observed != team.Running || m.Activity != team.Working || m.Reason == state.PausedReason {
+	if m.Observed != team.Running || m.Activity != team.Working || m.Reason == team.WhyPaused {
 		return last
 	}
 	fi, err := os.Stat(l.Bundle(m.Name).Log())

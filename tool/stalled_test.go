@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor/state"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -34,7 +33,7 @@ func TestStalled(t *testing.T) {
 		{"unknown", with(func(m *ledger.Member) { m.Activity = team.ActivityUnknown }), time.Hour, 0},
 		{"waits for a person", with(func(m *ledger.Member) { m.Activity = team.Waiting }), time.Hour, 0},
 		{"exited", with(func(m *ledger.Member) { m.Observed = team.Exited }), time.Hour, 0},
-		{"paused", with(func(m *ledger.Member) { m.Reason = state.PausedReason }), time.Hour, 0},
+		{"paused", with(func(m *ledger.Member) { m.Reason = team.WhyPaused }), time.Hour, 0},
 		{"nobody sees its output", works, 0, 0},
 	} {
 		b := l.Bundle("a")

@@ -53,7 +53,7 @@ func EndUnread(ctx context.Context, looks *proc.Looks, b team.Bundle, key, agent
 	}
 	e, err := bundle.ReadExit(b, gen)
 	if err != nil {
-		e = backends.Exit{Generation: gen, Code: -1, At: time.Now(), Leftover: ended, Reason: "its files could not be read"}
+		e = backends.Exit{Generation: gen, Code: -1, At: time.Now(), Leftover: ended, Reason: team.WhyFilesLost}
 	}
 	return e, nil
 }

@@ -23,9 +23,9 @@ const Name = "in-process"
 
 // Reasons of an exit and of errors.
 const (
-	ReasonStopped   = "stopped"            // the agent ended because it was stopped
-	ReasonOwnerGone = "supervisor stopped" // the process that contained it has exited
-	ReasonLeaked    = "leaked"             // of an error: it ignores the cancellation
+	ReasonStopped   = team.WhyStopped   // the agent ended because it was stopped
+	ReasonOwnerGone = team.WhyOwnerGone // the process that contained it has exited
+	ReasonLeaked    = "leaked"          // of an error: it ignores the cancellation
 )
 
 // Options configures a Backend. Layout and Run are required.

@@ -84,11 +84,11 @@ func (g *generation) call(ctx context.Context) (e backends.Exit) {
 	// A separate goroutine: runtime.Goexit in the agent (for example a test's
 	// FailNow) must not end the goroutine that records the exit.
 	go func() {
-		e := backends.Exit{Known: true, Code: 1, Reason: "the agent's goroutine was ended by runtime.Goexit"}
+		e := backends.Exit{Known: true, Code: 1, Reason: team.WhyGoexit}
 		defer func() { returned <- e }()
 		defer func() {
 			if v := recover(); v != nil {
-				e = backends.Exit{Known: true, Code: panicCode, Reason: fmt.Sprintf("panic: %v", v)}
+				e = backends.Exit{Known: true, Code: panicCode, Reason: team.WhyPanic + fmt.Sprint(v)}
 				_, _ = fmt.Fprintf(g.out, "panic: %v\n\n%s", v, debug.Stack())
 			}
 		}()

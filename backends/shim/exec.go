@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/team"
 )
 
 // spawn starts the agent in a process group of its own.
@@ -110,7 +111,7 @@ func executable(path string) error {
 // can be retried.
 func execFailure(e backends.Exit, err error) backends.Exit {
 	e.Known, e.Code = false, -1
-	e.Reason = "start failed: " + err.Error()
+	e.Reason = team.WhyStartFailed + err.Error()
 	permanent := map[syscall.Errno]int{
 		syscall.ENOENT: 127, syscall.ENOTDIR: 127, syscall.ELOOP: 127, syscall.ENAMETOOLONG: 127,
 		syscall.EACCES: 126, syscall.EPERM: 126, syscall.EISDIR: 126, syscall.ENOEXEC: 126,
@@ -120,7 +121,7 @@ func execFailure(e backends.Exit, err error) backends.Exit {
 	if errors.As(err, &no) {
 		if code, ok := permanent[no]; ok {
 			e.Known, e.ExecFailed, e.Code = true, true, code
-			e.Reason = "exec failed: " + err.Error()
+			e.Reason = team.WhyExecFailed + err.Error()
 		}
 	}
 	return e

@@ -57,6 +57,7 @@ var repeats = []repeated{
 // notRepeated is what changes something, can be repeated, and has no such outcome.
 var notRepeated = map[string]string{
 	"TeamUp":            "TestUpAtEveryDoor",
+	"ReviewAnswer":      "its answer is the review as it is",
 	"agent_update":      "its answer is the spec as it is",
 	"session_set_model": "its answer is the session as it is",
 	"session_set_agent": "its answer is the session as it is",

@@ -6,7 +6,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/teamctl/teamctl/internal/view"
-	"github.com/teamctl/teamctl/supervisor/state"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 	"github.com/teamctl/teamctl/tool/look"
@@ -71,7 +70,7 @@ better one cannot know.`,
 					a.out.line("    %s", view.Clean(e))
 				}
 				if r.NoHooks {
-					a.out.line("%s", state.NoHooksReason)
+					a.out.line("%s", team.WhyNoHooks)
 				}
 				if r.Failed != "" {
 					a.out.line("its last turn failed: %s", view.Clean(r.Failed))

@@ -142,8 +142,8 @@ func (a *app) stopped(list []team.Stopped) {
 
 func outcomeText(s team.Stopped) string {
 	text := map[string]string{
-		"approved": "shut down", "rejected": "rejected the request", "deadline": "ended at the deadline",
-		"forced": "ended by force", tool.AlreadyStopped: "already stopped", tool.AlreadyLeft: "has left already", "failed": "could not be stopped",
+		team.StopApproved: "shut down", team.StopRejected: "rejected the request", team.StopDeadline: "ended at the deadline",
+		team.StopForced: "ended by force", team.StopAlready: "already stopped", team.StopAlreadyLeft: "has left already", team.StopFailed: "could not be stopped",
 	}[s.Outcome]
 	if text == "" {
 		text = s.Outcome
@@ -154,7 +154,7 @@ func outcomeText(s team.Stopped) string {
 	if s.Exit != "" {
 		text += " (" + s.Exit + ")"
 	}
-	if s.Reason != "" && (s.Outcome == "rejected" || s.Outcome == "failed") {
+	if s.Reason != "" && (s.Outcome == team.StopRejected || s.Outcome == team.StopFailed) {
 		text += ": " + s.Reason
 	}
 	return text
@@ -163,13 +163,13 @@ func outcomeText(s team.Stopped) string {
 // joinedText reports what happened to a program that had joined the team.
 func joinedText(s team.Stopped) string {
 	switch s.Outcome {
-	case "approved":
+	case team.StopApproved:
 		return "left the team"
-	case "deadline":
+	case team.StopDeadline:
 		return "did not answer; taken off the team, its process is its own"
-	case "forced":
+	case team.StopForced:
 		return "taken off the team, its process is its own"
-	case "rejected":
+	case team.StopRejected:
 		return "rejected the request"
 	}
 	return "could not be taken off the team"
@@ -179,10 +179,10 @@ func joinedText(s team.Stopped) string {
 func notStopped(list []team.Stopped) error {
 	for _, s := range list {
 		switch s.Outcome {
-		case "rejected":
+		case team.StopRejected:
 			return team.Errorf(team.CodeConflict, "%s rejected the shutdown: %s", s.Name, dash(s.Reason)).
 				WithReason(team.ReasonShutdownRejected).WithHint(withoutAsking(s))
-		case "failed":
+		case team.StopFailed:
 			return team.Errorf(team.CodeInternal, "%s could not be stopped: %s", s.Name, dash(s.Reason)).
 				WithHint("teamctl kill " + s.Name)
 		}

@@ -90,7 +90,17 @@ func states() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	words(&b, "Reasons of a member's state", "The reason of a member, as `ps` and `ps --json` have it, is one of these or begins with it: after a colon or a blank follows "+
+		"more for people. Any other is the message of an error.", team.StateReasons())
+	words(&b, "What became of a member that was to stop", "The `outcome` of each member, of `stop`, `shutdown`, `kill`, TeammateStop and TeamShutdown.", team.OutcomesOfStopping())
 	return b.Bytes(), nil
+}
+
+func words(b *bytes.Buffer, title, text string, list []team.Word) {
+	fmt.Fprintf(b, "\n## %s\n\n%s\n\n| | meaning |\n|---|---|\n", title, text)
+	for _, w := range list {
+		fmt.Fprintf(b, "| `%s` | %s |\n", w.Name, w.Means)
+	}
 }
 
 func section(b *bytes.Buffer, kind, title, text, first string, list []state) error {

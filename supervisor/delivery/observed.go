@@ -96,10 +96,10 @@ func (d *Delivery) writeState(m *recipient, v team.Verdict, until int64) {
 		}
 	}
 	if saysNoHooks(m.row, v) {
-		why = state.NoHooksReason
+		why = team.WhyNoHooks
 	}
 	if m.row.Paused { // an observation from just before the pause
-		why = state.PausedReason
+		why = team.WhyPaused
 	}
 	p := ledger.MemberPatch{Activity: &v.Activity, WaitsFor: &v.For, LimitedTo: &until, TurnError: &v.Failed, Reason: &why}
 	if v.Activity == team.Idle && (m.row.Activity != team.Idle || v.Failed != "" && v.Failed != m.row.TurnError) && m.row.Channel {

@@ -118,20 +118,20 @@ type Verdict struct {
 func (p Policy) Judge(restart team.RestartPolicy, e backends.Exit, ran time.Duration, failures int) Verdict {
 	switch {
 	case e.Done():
-		return Verdict{Next: team.Completed, Reason: "exit 125: done"}
+		return Verdict{Next: team.Completed, Reason: team.WhyDone}
 	case e.ExecFailed:
 		return Verdict{Next: team.Failed, Failures: failures + 1, Reason: e.Reason}
 	case e.Success() && restart != team.RestartAlways:
-		return Verdict{Next: team.Completed, Reason: "exit 0"}
+		return Verdict{Next: team.Completed, Reason: team.WhyExitZero}
 	case restart == team.RestartNever:
-		return Verdict{Next: team.Failed, Failures: failures + 1, Reason: "restart policy never"}
+		return Verdict{Next: team.Failed, Failures: failures + 1, Reason: team.WhyNoRestart}
 	}
 	if ran >= p.Healthy {
 		failures = 0
 	}
 	failures++
 	if failures >= p.GiveUp {
-		return Verdict{Next: team.Failed, Failures: failures, Reason: "crash loop: gave up"}
+		return Verdict{Next: team.Failed, Failures: failures, Reason: team.WhyCrashLoop}
 	}
 	return Verdict{Next: team.Backoff, Failures: failures, Wait: p.Backoff(failures)}
 }

@@ -46,14 +46,14 @@ func JoinedAnswer(ctx context.Context, led *ledger.Ledger, of ledger.Member, req
 	for _, a := range answers {
 		switch a.Kind {
 		case team.KindShutdownApproved:
-			return "approved", "", nil
+			return team.StopApproved, "", nil
 		case team.KindShutdownRejected:
 			if f, ok := inbox.Parse(a.Text); ok {
 				if r, ok := f.(inbox.ShutdownRejected); ok {
 					reason = r.Reason
 				}
 			}
-			return "rejected", reason, nil
+			return team.StopRejected, reason, nil
 		default: // another message with the same id
 		}
 	}

@@ -7,13 +7,12 @@ import (
 	"github.com/teamctl/teamctl/internal/plain"
 	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor/state"
 	"github.com/teamctl/teamctl/team"
 )
 
 // Paused reports whether a member's processes are paused.
 func Paused(m ledger.Member) bool {
-	return m.Observed == team.Running && m.Reason == state.PausedReason
+	return m.Observed == team.Running && m.Reason == team.WhyPaused
 }
 
 // Why returns why a member is in its state, "" if unknown.

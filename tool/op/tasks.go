@@ -250,7 +250,7 @@ func taskUpdate(ctx context.Context, s *Session, in TaskUpdateIn) (TaskOut, erro
 				return TaskOut{}, derr
 			}
 			if done.Outcome != "" || err != nil { // its row is gone
-				task = ledger.Task{ID: id, DependsOn: []string{}, BlockedBy: []string{}}
+				task = ledger.Task{ID: id, Status: done.Was, DependsOn: []string{}, BlockedBy: []string{}}
 			}
 			out, err := taskOut(task, nil, "Deleted task #%s", id)
 			if done.Outcome != "" {

@@ -112,7 +112,7 @@ func stop(ctx context.Context, t *tool.Team, c tool.Caller, in team.StopRequest)
 	out := StopOut{Success: true, Members: done}
 	stopped := 0
 	for _, m := range done {
-		if m.Outcome == "rejected" || m.Outcome == "failed" {
+		if m.Outcome == team.StopRejected || m.Outcome == team.StopFailed {
 			out.Success = false
 			continue
 		}
