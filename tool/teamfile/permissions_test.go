@@ -30,7 +30,7 @@ permissions:
 	}
 	for rule, want := range map[string]string{
 		`{path: x}`:                      "f:3:11: a rule names a tool",
-		`{tool: edit, path: "["}`:        "no pattern of paths",
+		`{tool: edit, path: "["}`:        "not a valid path pattern",
 		`{tool: edit, path: "../x"}`:     "no .. in it",
 		`{tool: shell, path: x}`:         "a rule about a shell has a command",
 		`{tool: edit, glob: x}`:          "unknown key",
