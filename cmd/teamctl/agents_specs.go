@@ -184,7 +184,7 @@ func newAgentsUpdate(a *app) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "update AGENT",
-		Short: "Change an agent spec; the change applies from the next turn",
+		Short: "Change an agent spec, from its next turn on",
 		Example: `  teamctl agents update reader --deny fetch --description "reads and answers"
   teamctl agents update reader --patch '{"policy": {"tools": {"deny": null}}}'`,
 		Args:              takes(1, 1, "the id or name of an agent spec"),
