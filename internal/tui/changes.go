@@ -190,10 +190,10 @@ func (m *model) changeTarget(it item) view.Target {
 			last = n
 		}
 	}
-	switch {
-	case first == 0:
+	switch first {
+	case 0:
 		c.Old = false
-	case first == last:
+	case last:
 		c.Lines = fmt.Sprint(first)
 	default:
 		c.Lines = fmt.Sprintf("%d-%d", first, last)

@@ -42,7 +42,7 @@ func newNotified(t *testing.T, members []ledger.Member, tm loop.Team, more ...st
 
 // told waits for the file to have so many notices.
 func (r notified) told(n int) []sink.Notice {
-	r.T.Helper()
+	r.Helper()
 	var list []sink.Notice
 	r.Until(fmt.Sprintf("%d notices", n), func() bool {
 		data, _ := os.ReadFile(r.out)
@@ -50,17 +50,17 @@ func (r notified) told(n int) []sink.Notice {
 	})
 	data, err := os.ReadFile(r.out)
 	if err != nil {
-		r.T.Fatal(err)
+		r.Fatal(err)
 	}
 	for line := range strings.Lines(string(data)) {
 		var x sink.Notice
 		if err := json.Unmarshal([]byte(line), &x); err != nil {
-			r.T.Fatalf("%q: %v", line, err)
+			r.Fatalf("%q: %v", line, err)
 		}
 		list = append(list, x)
 	}
 	if len(list) != n {
-		r.T.Fatalf("told %+v, want %d", list, n)
+		r.Fatalf("told %+v, want %d", list, n)
 	}
 	return list
 }
