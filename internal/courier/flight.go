@@ -7,14 +7,19 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/internal/adapter"
+	"github.com/teamctl/teamctl/internal/procfs"
 	"github.com/teamctl/teamctl/team"
 )
 
 // flightFile is the bundle's record of a text that was typed and not sent yet.
 const flightFile = "typed.json"
 
-// lostAfter is how long a program that has read a typed text may take to show it.
-const lostAfter = 5 * time.Second
+// A program that has read a typed text and does not show it has lost it once it has been at rest for
+// lostAfter. A program that computes may still be about to draw, so it gets until busyAfter.
+const (
+	lostAfter = 5 * time.Second
+	busyAfter = 5 * time.Minute
+)
 
 // flight is a text that was typed into the terminal. Until the program has read it, nothing shows
 // the text, and nothing shows that it is lost: it may appear in the box at any time, so no
@@ -28,6 +33,10 @@ type flight struct {
 	IDs        []string  `json:"ids,omitempty"`    // of the mail in the text
 	Landed     bool      `json:"landed,omitempty"` // it was seen in the box
 	At         time.Time `json:"at"`               // when it was typed
+	// Rest is the time since when the program, which has read the text, is at rest, and Used its
+	// processor time then.
+	Rest time.Time     `json:"rest,omitzero"`
+	Used time.Duration `json:"used,omitempty"`
 }
 
 func (t *typist) flight() flight {
@@ -57,12 +66,24 @@ func (t *typist) inFlight(seen adapter.Seen) bool {
 	return true
 }
 
-// lost reports whether the program has read the last typed text and does not show it. The caller
-// has seen an empty box.
+// lost reports whether the program has read the last typed text and does not show it, although it
+// is at rest. The caller has seen an empty box. On a busy machine a program may need minutes to draw
+// what it has read; typed again meanwhile, the text would appear as often as it was typed.
 func (t *typist) lost() bool {
 	n, known := unread(t.f.PID)
-	if !known || n > 0 || time.Since(t.flight().At) < lostAfter {
+	p, err := procfs.Of(t.f.PID)
+	if !known || n > 0 || err != nil {
 		return false
+	}
+	f, now := t.flight(), time.Now()
+	if now.Sub(f.At) < busyAfter {
+		if f.Rest.IsZero() || p.State != 'S' || p.Used-f.Used > now.Sub(f.Rest)/10 {
+			f.Rest, f.Used = now, p.Used
+			t.keepFlight(f)
+		}
+		if now.Sub(f.Rest) < lostAfter {
+			return false
+		}
 	}
 	t.f.Log.Info("typed anew: the program has read it and does not show it", "member", t.f.Name)
 	t.endFlight()

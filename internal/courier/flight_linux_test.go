@@ -15,8 +15,9 @@ import (
 )
 
 // A starting program may discard what was typed too early. A text that it has read and does not
-// show some time later is typed again; otherwise the mail would wait for ever. A text that waits
-// unread in its terminal is not typed again, however long it takes.
+// show although it is at rest is typed again; otherwise the mail would wait for ever. A text that
+// waits unread in its terminal is not typed again, however long it takes, and neither is one whose
+// reader computes.
 func TestWhatIsReadAndNotShownIsTypedAnew(t *testing.T) {
 	t.Parallel()
 	master, slave, err := openpty.Open()
@@ -55,19 +56,18 @@ func TestWhatIsReadAndNotShownIsTypedAnew(t *testing.T) {
 			t.Fatalf("%+v, want held: %s", out, why)
 		}
 	}
-	age := func(by time.Duration) {
+	change := func(how func(*flight)) {
 		t.Helper()
 		typist := &ch.(*typing).typist
 		fl := typist.flight()
-		fl.At = fl.At.Add(-by)
+		how(&fl)
 		if !typist.keepFlight(fl) {
 			t.Fatal("the note cannot be written")
 		}
 	}
 	held("not seen to have arrived")
-	age(-time.Hour)
 	held("may still have to read it") // too early to tell
-	age(2 * time.Hour)
+	change(func(f *flight) { f.At = f.At.Add(-2 * time.Hour) })
 	if _, err := master.WriteString("text of a"); err != nil {
 		t.Fatal(err)
 	}
@@ -93,6 +93,11 @@ func TestWhatIsReadAndNotShownIsTypedAnew(t *testing.T) {
 	if _, err := slave.Read(make([]byte, 100)); err != nil {
 		t.Fatal(err)
 	}
+	change(func(f *flight) { f.At, f.Rest, f.Used = time.Now(), time.Time{}, 0 })
+	held("may still have to read it") // at rest since now
+	change(func(f *flight) { f.Rest, f.Used = f.Rest.Add(-time.Hour), -time.Hour })
+	held("may still have to read it") // it has computed for an hour
+	change(func(f *flight) { f.Rest = f.Rest.Add(-lostAfter) })
 	s.with(func() { s.slow, s.unread = false, "" })
 	if out := ch.Deliver(t.Context(), mail("a")); out[0].State != team.Accepted || s.lines() != "text of a" {
 		t.Errorf("%+v, sent %q", out, s.lines())

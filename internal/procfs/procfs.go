@@ -9,7 +9,11 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 )
+
+// tick is the unit of times in /proc (USER_HZ, 100 a second on every architecture of Go).
+const tick = 10 * time.Millisecond
 
 // Stat is the state of a process or thread (proc_pid_stat(5)).
 type Stat struct {
@@ -21,9 +25,10 @@ type Stat struct {
 	Front   int // process group in the foreground of the terminal
 	Flags   uint64
 	Threads int
-	Start   uint64 // ticks since boot
-	Memory  bool   // it has an address space, unlike zombies and kernel threads
-	Code    bool   // it has a program; false in the middle of an exec
+	Used    time.Duration // processor time of all threads
+	Start   uint64        // ticks since boot
+	Memory  bool          // it has an address space, unlike zombies and kernel threads
+	Code    bool          // it has a program; false in the middle of an exec
 }
 
 // Of returns the state of a process.
@@ -57,6 +62,7 @@ func ParseStat(b []byte) (s Stat, err error) {
 		PID: int(num(strings.TrimSpace(string(b[:open])))), Name: string(b[open+1 : end]), State: f[0][0],
 		Parent: int(num(f[1])), Group: int(num(f[2])), Front: int(num(f[5])),
 		Flags: num(f[6]), Threads: int(num(f[17])), Start: num(f[19]),
+		Used: time.Duration(num(f[11])+num(f[12])) * tick,
 	}
 	s.Memory = len(f) > 20 && f[20] != "0"
 	s.Code = len(f) > 23 && f[23] != "0" // fs/binfmt_elf.c sets start_code when the environment is in place

@@ -7,12 +7,13 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 func TestParseStat(t *testing.T) {
 	t.Parallel()
 	rest := " S 1 20 20 34816 77 4194304 1 2 3 4 5 6 7 8 20 0 1 0 987654 1 2 3 4"
-	want := Stat{PID: 12, State: 'S', Parent: 1, Group: 20, Front: 77, Flags: 4194304, Threads: 1, Start: 987654, Memory: true, Code: true}
+	want := Stat{PID: 12, State: 'S', Parent: 1, Group: 20, Front: 77, Flags: 4194304, Threads: 1, Used: 110 * time.Millisecond, Start: 987654, Memory: true, Code: true}
 	for _, c := range []struct {
 		line   string
 		change func(*Stat)
