@@ -72,7 +72,7 @@ func (b bus) Find(name string) (loop.Member, bool) {
 }
 
 func view(m *member) loop.Member {
-	return loop.Member{Member: m.row, Busy: m.step != "" || m.stop != nil, Paused: state.Paused(m.row), Channel: m.plan.Channel, Screen: m.at}
+	return loop.Member{Member: m.row, Busy: m.step != stepNone || m.stop != nil, Paused: state.Paused(m.row), Channel: m.plan.Channel, Screen: m.at}
 }
 
 // The following methods implement delivery.Core.

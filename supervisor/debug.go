@@ -62,10 +62,10 @@ func (s *Supervisor) Debug(ctx context.Context) (team.Debug, error) {
 		for _, m := range ms {
 			x := team.DebugMember{
 				Name: m.row.Name, Generation: m.row.Generation, Desired: string(m.row.Desired),
-				Observed: string(m.row.Observed), Step: m.step, Attached: m.at != nil, Waiters: len(m.up),
+				Observed: string(m.row.Observed), Step: string(m.step), Attached: m.at != nil, Waiters: len(m.up),
 			}
 			if m.stop != nil {
-				x.Stopping = fmt.Sprintf("%s, asked %s ago, %d wait", m.stop.outcome, time.Since(m.stop.began).Round(time.Millisecond), len(m.stop.gone))
+				x.Stopping = fmt.Sprintf("%s %s, begun %s ago, %d wait", m.stop.state, m.stop.outcome, time.Since(m.stop.began).Round(time.Millisecond), len(m.stop.gone))
 			}
 			d.Members = append(d.Members, x)
 		}

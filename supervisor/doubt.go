@@ -44,10 +44,10 @@ type adoptAgain struct{ session string }
 
 func (a adoptAgain) apply(s *Supervisor) {
 	m := s.members[a.session]
-	if m == nil || m.unsure == nil || m.step != "" {
+	if m == nil || m.unsure == nil || m.step != stepNone {
 		return
 	}
-	m.step = "adopting"
+	m.step = stepAdopting
 	row := m.row
 	s.step(func(ctx context.Context) message {
 		ctx, cancel := context.WithTimeout(ctx, s.policy.Start)
@@ -64,7 +64,7 @@ type adopted struct {
 
 func (a adopted) apply(s *Supervisor) {
 	m := s.members[a.session]
-	m.step = ""
+	m.step = stepNone
 	if a.unsure != nil {
 		if m.stop != nil && m.stop.in.Force {
 			s.endUnknown(m)
@@ -89,11 +89,12 @@ func (a adopted) apply(s *Supervisor) {
 // endUnknown ends, by force, a generation that cannot be adopted: all of its processes that are
 // found without its bundle.
 func (s *Supervisor) endUnknown(m *member) {
-	if m.stop.outcome == "" {
-		m.stop.outcome = team.StopForced
+	if !s.moveStop(m, team.StopIsEnding) {
+		return
 	}
+	m.stop.outcome = team.StopForced
 	s.after("adopt:"+m.row.SessionKey, 0, nil)
-	m.step = "ending"
+	m.step = stepEnding
 	row := m.row
 	s.step(func(ctx context.Context) message {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*s.policy.Grace+s.policy.Start)
@@ -112,7 +113,7 @@ type endedUnknown struct {
 
 func (d endedUnknown) apply(s *Supervisor) {
 	m := s.members[d.session]
-	m.step = ""
+	m.step = stepNone
 	if d.err != nil {
 		s.doubt(m, d.err)
 		return

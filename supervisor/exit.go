@@ -21,7 +21,7 @@ func (e exited) apply(s *Supervisor) {
 	if m == nil || m.row.Generation != e.generation || !m.row.Observed.Alive() && !m.owes {
 		return
 	}
-	if m.step == "stopping" { // left to stopDone, so that a restart finds no running step
+	if m.step == stepStopping { // left to stopDone, so that a restart finds no running step
 		m.pending = &e
 		return
 	}
@@ -132,7 +132,7 @@ type follows struct {
 func (f follows) apply(s *Supervisor) {
 	m := s.members[f.session]
 	if m == nil || m.row.Generation != f.generation || m.row.Observed != team.Exited ||
-		m.step != "" || m.stop != nil || m.row.Desired != team.WantRunning {
+		m.step != stepNone || m.stop != nil || m.row.Desired != team.WantRunning {
 		return // a request has changed the member in between
 	}
 	s.follow(m, f.v)

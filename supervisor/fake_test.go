@@ -169,6 +169,7 @@ type rig struct {
 	notes  chan Note
 	clock  policy.Clock
 	log    *slog.Logger
+	step   func(string) // of Config
 }
 
 func newRig(t *testing.T) *rig {
@@ -216,7 +217,7 @@ func (r *rig) supervisor() *Supervisor {
 	r.Helper()
 	s := New(Config{
 		Layout: r.layout, Ledger: r.led, Backends: map[string]backends.Backend{"tmux": r.m},
-		Launcher: r.plans, Policy: r.policy, Idle: r.idle, Notes: r.notes, Clock: r.clock, LeadMail: r.look, Log: r.log, Courier: r.by,
+		Launcher: r.plans, Policy: r.policy, Idle: r.idle, Notes: r.notes, Clock: r.clock, LeadMail: r.look, Log: r.log, Courier: r.by, step: r.step,
 	})
 	if err := s.Start(r.Context()); err != nil {
 		r.Fatal(err)

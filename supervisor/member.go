@@ -16,7 +16,7 @@ type member struct {
 	row         ledger.Member
 	plan        Plan
 	at          backends.Attached // nil unless a generation is alive, or its dead pane exists
-	step        string            // "" or the current blocking step: "starting", "stopping"
+	step        step              // the current blocking step
 	unwatch     func()            // stops waiting for its ready report; nil: none
 	upSince     time.Time         // monotonic start of the generation; zero: unknown
 	up          []func(ledger.Member, error)
@@ -54,6 +54,7 @@ type ending struct {
 
 // stopping is a running stop.
 type stopping struct {
+	state     team.StopState
 	in        team.StopRequest
 	requestID string
 	began     time.Time
@@ -63,12 +64,24 @@ type stopping struct {
 	gone      []func(team.Stopped)
 }
 
+// step is the current blocking step of a member, as people read it.
+type step string
+
+const (
+	stepNone     step = ""
+	stepStarting step = "starting"
+	stepAdopting step = "adopting"
+	stepStopping step = "stopping"
+	stepEnding   step = "ending" // of a generation that cannot be adopted
+	stepRenaming step = "being renamed"
+)
+
 // busy returns the current step for Status.
 func (m *member) busy() string {
-	if m.step == "" && m.stop != nil {
+	if m.step == stepNone && m.stop != nil {
 		return "asked to stop"
 	}
-	return m.step
+	return string(m.step)
 }
 
 // answerUp answers all requests that wait for the member to be up.

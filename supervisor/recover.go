@@ -110,7 +110,7 @@ func (s *Supervisor) present(ctx context.Context, r ledger.Member) (now ledger.M
 			reply(struct{}{}, team.Errorf(team.CodeNotFound, "%s has left the team", r.Name))
 			return
 		}
-		now, starting = m.row, m.step == "starting"
+		now, starting = m.row, m.step == stepStarting
 		reply(struct{}{}, nil)
 	})
 	return now, starting, err

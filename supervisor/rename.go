@@ -31,12 +31,12 @@ func (s *Supervisor) rename(session, name string, reply func(ledger.Member, erro
 		case m.row.Observed.Alive():
 			reply(m.row, ledger.ErrRunning(m.row, name))
 			return
-		case m.step != "" || m.stop != nil:
+		case m.step != stepNone || m.stop != nil:
 			reply(m.row, team.Errorf(team.CodeConflict, "%s is %s", m.row.Name, m.busy()).WithReason(team.ReasonBusy).
 				WithHint("teamctl rename "+m.row.Name+" "+name+", once that is over"))
 			return
 		}
-		m.step = "being renamed"
+		m.step = stepRenaming
 		at, m.at, disposed = m.at, nil, m.disposed
 	}
 	s.step(func(ctx context.Context) message {
@@ -68,7 +68,7 @@ func (r renamed) apply(s *Supervisor) {
 	row, err := s.cfg.Ledger.MemberBySession(ctx, r.session)
 	m := s.members[r.session]
 	if m != nil {
-		m.step = ""
+		m.step = stepNone
 		if err == nil {
 			m.row = row
 		}

@@ -183,9 +183,9 @@ func stopErrors(out []team.Stopped, force bool) error {
 			names = append(names, st.Name)
 		}
 		switch st.Outcome {
-		case "rejected":
+		case team.StopRejected:
 			all = multierror.Append(all, errRejected(st.Name, st.Reason))
-		case "failed":
+		case team.StopFailed:
 			err := team.Errorf(team.CodeInternal, "%s could not be stopped: %s", st.Name, st.Reason)
 			if !force {
 				err = err.WithHint("teamctl kill " + st.Name + " ends what can be found of it")
@@ -218,7 +218,7 @@ func (s *Supervisor) StartMembers(ctx context.Context, names []string) ([]ledger
 // RestartMembers stops members, asking once, and starts them again.
 func (s *Supervisor) RestartMembers(ctx context.Context, names []string) ([]ledger.Member, error) {
 	return s.eachUp(ctx, names, func(m *member) {
-		if m.at != nil && m.row.Observed.Alive() || m.step == "starting" {
+		if m.at != nil && m.row.Observed.Alive() || m.step == stepStarting {
 			s.askStop(m, team.StopRequest{Reason: "restart"}, func(team.Stopped) {})
 			if m.stop != nil {
 				m.stop.again = true
@@ -241,7 +241,7 @@ func (s *Supervisor) wantRunning(m *member) {
 		s.answerUp(m, err)
 		return
 	}
-	if m.step == "" && m.stop == nil && !m.row.Observed.Alive() {
+	if m.step == stepNone && m.stop == nil && !m.row.Observed.Alive() {
 		s.after("backoff:"+m.row.SessionKey, 0, nil)
 		s.begin(m)
 	}
@@ -387,7 +387,7 @@ func (s *Supervisor) Quit(ctx context.Context, closeTeam bool) error {
 		_, err := ask(ctx, s, func(reply func(struct{}, error)) {
 			var alive []string
 			for _, m := range s.members {
-				if m.row.Observed.Alive() || m.step != "" {
+				if m.row.Observed.Alive() || m.step != stepNone {
 					alive = append(alive, m.row.Name)
 				}
 			}
@@ -468,7 +468,7 @@ func (s *Supervisor) idle() bool {
 		return false
 	}
 	for _, m := range s.members {
-		if m.step != "" || m.stop != nil || m.row.Observed.Alive() ||
+		if m.step != stepNone || m.stop != nil || m.row.Observed.Alive() ||
 			m.row.Desired == team.WantRunning && !m.row.Observed.Terminal() {
 			return false
 		}

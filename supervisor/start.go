@@ -21,7 +21,7 @@ import (
 
 // reconcile moves a member towards its desired state, unless a step is running.
 func (s *Supervisor) reconcile(m *member) {
-	if m.step != "" {
+	if m.step != stepNone {
 		return
 	}
 	if m.unsure != nil {
@@ -35,7 +35,7 @@ func (s *Supervisor) reconcile(m *member) {
 			case m.stop != nil: // it is up again only after its stop
 			case m.row.NextStart != 0 && m.at != nil:
 				// It is running and has a next start: an earlier supervisor was restarting it.
-				m.stop = &stopping{in: team.StopRequest{Wait: s.policy.StopWait, Reason: "restart"}, began: time.Now()}
+				m.stop = &stopping{state: team.StopIsOrdered, in: team.StopRequest{Wait: s.policy.StopWait, Reason: "restart"}, began: time.Now()}
 				s.proceedStop(m)
 			default:
 				s.answerUp(m, nil)
@@ -51,7 +51,7 @@ func (s *Supervisor) reconcile(m *member) {
 	}
 	if m.at != nil && m.row.Observed.Alive() {
 		if m.stop == nil {
-			m.stop = &stopping{in: s.ordered(m.row), began: time.Now()}
+			m.stop = &stopping{state: team.StopIsOrdered, in: s.ordered(m.row), began: time.Now()}
 			s.proceedStop(m)
 		}
 		return
@@ -68,7 +68,7 @@ func (s *Supervisor) reconcile(m *member) {
 type retry struct{ session string }
 
 func (r retry) apply(s *Supervisor) {
-	if m := s.members[r.session]; m != nil && m.step == "" &&
+	if m := s.members[r.session]; m != nil && m.step == stepNone &&
 		m.row.Desired == team.WantRunning && m.row.Observed == team.Backoff {
 		s.begin(m)
 	}
@@ -111,7 +111,7 @@ func (s *Supervisor) begin(m *member) {
 		s.after("backoff:"+m.row.SessionKey, s.policy.MaxBackoff, kick{m.row.SessionKey})
 		return
 	}
-	m.step = "starting"
+	m.step = stepStarting
 	old, row, teamRow := m.at, m.row, s.team
 	m.at = nil
 	s.step(func(ctx context.Context) message {
@@ -335,7 +335,7 @@ type startDone struct {
 
 func (d startDone) apply(s *Supervisor) {
 	m := s.members[d.session]
-	m.step = ""
+	m.step = stepNone
 	if d.err != nil && s.ctx.Err() != nil {
 		return // cut short by our own exit: the next supervisor continues it
 	}
@@ -435,7 +435,7 @@ func (s *Supervisor) startFailed(m *member, d startDone) {
 type failedStart struct{ startDone }
 
 func (f failedStart) apply(s *Supervisor) {
-	if m := s.members[f.session]; m != nil && m.step == "" && m.row.Generation == f.generation && m.row.Observed == team.Starting {
+	if m := s.members[f.session]; m != nil && m.step == stepNone && m.row.Generation == f.generation && m.row.Observed == team.Starting {
 		s.startFailed(m, f.startDone)
 	}
 }

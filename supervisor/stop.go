@@ -10,6 +10,22 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
+// moveStop moves a stop along the table of team.StopState. False: the table has no such edge, and
+// nothing was changed.
+func (s *Supervisor) moveStop(m *member, to team.StopState) bool {
+	from := m.stop.state
+	next, err := from.Move(to)
+	if err != nil { // an answer or a deadline that comes too late
+		s.log.Info("stop", "member", m.row.Name, "err", err)
+		return false
+	}
+	m.stop.state = next
+	if s.cfg.step != nil {
+		s.cfg.step("stop: " + string(from) + " -> " + string(to))
+	}
+	return true
+}
+
 // askStop sets the desired state of a member to stopped and calls gone once it has stopped. It
 // joins a running stop; force makes that one forced.
 func (s *Supervisor) askStop(m *member, in team.StopRequest, gone func(team.Stopped)) {
@@ -19,7 +35,7 @@ func (s *Supervisor) askStop(m *member, in team.StopRequest, gone func(team.Stop
 	if order := orderOf(in, m.row.StopOrder); m.row.Desired != team.WantStopped || m.row.StopOrder == nil || *order != *m.row.StopOrder {
 		stopped := team.WantStopped
 		if err := s.patch(m, ledger.MemberPatch{Desired: &stopped, StopOrder: order, NextStart: new(int64)}); err != nil {
-			gone(team.Stopped{Name: m.row.Name, Outcome: "failed", Reason: err.Error()})
+			gone(team.Stopped{Name: m.row.Name, Outcome: team.StopFailed, Reason: err.Error()})
 			return
 		}
 	}
@@ -30,16 +46,16 @@ func (s *Supervisor) askStop(m *member, in team.StopRequest, gone func(team.Stop
 		m.stop.in.Remove = m.stop.in.Remove || in.Remove
 		if in.Force && !m.stop.in.Force {
 			m.stop.in.Force = true
-			if m.step == "" {
+			if m.step == stepNone {
 				s.endTree(m, team.StopForced)
 			}
 		}
 		return
 	}
-	m.stop = &stopping{in: in, began: time.Now(), gone: []func(team.Stopped){gone}}
+	m.stop = &stopping{state: team.StopIsOrdered, in: in, began: time.Now(), gone: []func(team.Stopped){gone}}
 	switch {
-	case m.step == "starting": // startDone continues with it
-	case m.step == "adopting": // adopted continues with it
+	case m.step == stepStarting: // startDone continues with it
+	case m.step == stepAdopting: // adopted continues with it
 	case m.unsure != nil:
 		adoptAgain{m.row.SessionKey}.apply(s)
 	case m.at == nil || !m.row.Observed.Alive():
@@ -85,7 +101,7 @@ func (s *Supervisor) proceedStop(m *member) {
 	}
 	unready := m.plan.Channel && !m.row.Ready // it takes no messages yet
 	if unready || !m.plan.AnswersShutdown && !s.takesPart(m.row) {
-		s.endTree(m, "stopped")
+		s.endTree(m, team.StopUnasked)
 		return
 	}
 	if !team.KindOf(m.row.Spec.Agent).Worker {
@@ -99,10 +115,13 @@ func (s *Supervisor) proceedStop(m *member) {
 	post, err := services.ShutdownRequest(from, name, m.stop.in.Reason, m.lastRequest)
 	if err != nil {
 		s.log.Error("encode shutdown request", "member", name, "err", err)
-		s.endTree(m, "stopped")
+		s.endTree(m, team.StopUnasked)
 		return
 	}
 	post.ToSession, post.ToGen = session, m.row.Generation
+	if !s.moveStop(m, team.StopIsAsked) {
+		return
+	}
 	m.stop.requestID, m.lastRequest = post.RequestID, post.RequestID
 	s.after("stop:"+session, m.stop.in.Wait, stopDeadline{session, m.stop.requestID})
 	id := m.stop.requestID
@@ -120,7 +139,7 @@ type stopDeadline struct{ session, requestID string }
 
 func (d stopDeadline) apply(s *Supervisor) {
 	m := s.members[d.session]
-	if m != nil && m.stop != nil && m.stop.requestID == d.requestID && m.step == "" {
+	if m != nil && m.stop != nil && m.stop.requestID == d.requestID {
 		s.endTree(m, team.StopDeadline)
 	}
 }
@@ -128,7 +147,7 @@ func (d stopDeadline) apply(s *Supervisor) {
 // turnEnded ends a foreign agent that has approved and has nothing left to do: it does not exit by
 // itself, and need not be awaited.
 func (s *Supervisor) turnEnded(m *member) {
-	if m.plan.Channel && m.stop != nil && m.stop.outcome == team.StopApproved && m.step == "" {
+	if m.plan.Channel && m.stop != nil && m.stop.state == team.StopIsDraining {
 		s.endTree(m, team.StopApproved)
 	}
 }
@@ -139,14 +158,17 @@ func (s *Supervisor) answered(msg ledger.Message) {
 		if m.stop == nil || m.stop.requestID == "" || m.stop.requestID != msg.RequestID || m.row.Name != msg.From {
 			continue
 		}
-		if m.step != "" {
-			return // too late: it is already being ended
-		}
 		if msg.Kind == team.KindShutdownApproved {
+			if !s.moveStop(m, team.StopIsDraining) {
+				return
+			}
 			m.stop.outcome = team.StopApproved
 			// It has approved: its exit gets the full grace period.
 			s.after("stop:"+m.row.SessionKey, s.policy.Grace, stopDeadline{m.row.SessionKey, m.stop.requestID})
 			return
+		}
+		if _, err := m.stop.state.Move(team.StopIsRejected); err != nil {
+			return // it is being ended, by the deadline or by force
 		}
 		reason := msg.Summary
 		if f, ok := inbox.Parse(msg.Text); ok {
@@ -179,11 +201,14 @@ const saveOnStop = 3 * time.Second
 
 // endTree ends the member's whole process tree in a step.
 func (s *Supervisor) endTree(m *member, outcome string) {
+	if !s.moveStop(m, team.StopIsEnding) {
+		return
+	}
 	if m.stop.outcome == "" {
 		m.stop.outcome = outcome
 	}
 	s.after("stop:"+m.row.SessionKey, 0, nil)
-	m.step = "stopping"
+	m.step = stepStopping
 	at, row, session, grace, forced := m.at, m.row, m.row.SessionKey, s.policy.Grace, m.stop.in.Force
 	s.step(func(ctx context.Context) message {
 		if !forced {
@@ -204,7 +229,7 @@ func (d stopDone) apply(s *Supervisor) {
 	if m == nil {
 		return
 	}
-	m.step = ""
+	m.step = stepNone
 	if e := m.pending; e != nil {
 		m.pending = nil
 		e.apply(s)
@@ -213,7 +238,7 @@ func (d stopDone) apply(s *Supervisor) {
 	if d.err != nil {
 		s.log.Error("stop", "member", m.row.Name, "err", d.err)
 		if m.stop != nil && m.row.Observed.Alive() {
-			s.answerStop(m, "failed", d.err.Error())
+			s.answerStop(m, team.StopFailed, d.err.Error())
 			if len(m.up) > 0 { // it was to be started again, which is cancelled too
 				_ = s.patch(m, ledger.MemberPatch{NextStart: new(int64)})
 				s.answerUp(m, team.Errorf(team.CodeInternal, "%s could not be stopped: %w", m.row.Name, d.err))
@@ -230,7 +255,7 @@ func (s *Supervisor) stopped(m *member) {
 	if st.outcome == "" { // it ended before it answered
 		st.outcome = team.StopApproved
 		if st.requestID == "" {
-			st.outcome = "stopped"
+			st.outcome = team.StopUnasked
 		}
 	}
 	final := team.Completed
@@ -252,6 +277,7 @@ func (s *Supervisor) stopped(m *member) {
 
 // answerStop reports the outcome of the stop to all waiting requests.
 func (s *Supervisor) answerStop(m *member, outcome, reason string) {
+	s.moveStop(m, team.StopStateOf(outcome))
 	st := m.stop
 	m.stop = nil
 	if reason == "" {

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -131,7 +132,7 @@ func TestForeignAgentIsAsked(t *testing.T) {
 	r.answer("a", team.KindShutdownApproved, req.RequestID, encode(r, inbox.ShutdownApproved{RequestID: req.RequestID, From: "a"}))
 	approved := func() bool {
 		st, err := c.s.Debug(t.Context())
-		return err == nil && strings.HasPrefix(st.Members[0].Stopping, "approved")
+		return err == nil && strings.HasPrefix(st.Members[0].Stopping, "draining approved")
 	}
 	r.until("approved", approved)
 	say(team.Observation{Tier: team.TierHook, Activity: team.Idle, Source: "a hook"})
@@ -196,18 +197,55 @@ func TestLateApprovalIsIgnored(t *testing.T) {
 	forced := r.stop(s, team.StopRequest{Names: []string{"a"}, Force: true})
 	<-ending
 	r.answer("a", team.KindShutdownApproved, req.RequestID, encode(r, inbox.ShutdownApproved{RequestID: req.RequestID, From: "a"}))
-	// Answers are read in order: with b's, which counts, a's has been read.
-	other := r.stop(s, team.StopRequest{Names: []string{"b"}, Wait: time.Hour})
-	again := r.shutdownRequestTo("b")
-	r.answer("b", team.KindShutdownRejected, again.RequestID, encode(r, inbox.ShutdownRejected{RequestID: again.RequestID, From: "b", Reason: "busy"}))
-	if got := <-other; !team.IsCode(got.err, team.CodeConflict) || got.out[0].Outcome != "rejected" || got.out[0].Reason != "busy" {
-		t.Fatalf("%+v", got)
-	}
+	answersAreRead(r, s)
 	free()
 	for _, c := range []<-chan stopResult{done, forced} {
 		if got := <-c; got.err != nil || got.out[0].Outcome != "forced" {
 			t.Errorf("%+v", got)
 		}
+	}
+}
+
+// A rejection that arrives after the end of the processes, and before their exit is recorded, does
+// not start the member again.
+func TestRejectionAfterTheEndIsIgnored(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.plans.answers = true
+	s := r.supervisor()
+	r.spawn(s, "a", team.RestartAlways)
+	r.spawn(s, "b", team.RestartAlways)
+	r.m.onStop = func(*agent) {} // its exit is seen later
+	done := r.stop(s, team.StopRequest{Names: []string{"a"}, Wait: time.Hour})
+	req := r.shutdownRequestTo("a")
+	forced := r.stop(s, team.StopRequest{Names: []string{"a"}, Force: true})
+	r.until("the end of the stop step", func() bool {
+		d, err := s.Debug(t.Context())
+		i := slices.IndexFunc(d.Members, func(m team.DebugMember) bool { return m.Name == "a" })
+		return err == nil && i >= 0 && d.Members[i].Step == "" && strings.Contains(d.Members[i].Stopping, team.StopForced)
+	})
+	r.answer("a", team.KindShutdownRejected, req.RequestID, encode(r, inbox.ShutdownRejected{RequestID: req.RequestID, From: "a", Reason: "too late"}))
+	answersAreRead(r, s)
+	r.m.agent(r.layout, "a").end(backends.Exit{Known: true, Code: -1, Signal: "SIGTERM"})
+	for _, c := range []<-chan stopResult{done, forced} {
+		if got := <-c; got.err != nil || got.out[0].Outcome != team.StopForced {
+			t.Fatalf("%+v", got)
+		}
+	}
+	if row := r.waitState("a", team.Killed); row.Desired != team.WantStopped {
+		t.Errorf("desired %s", row.Desired)
+	}
+}
+
+// answersAreRead returns once the answers so far have been read: they are read in order, and that
+// of b, which it gives, counts.
+func answersAreRead(r *rig, s *Supervisor) {
+	r.Helper()
+	done := r.stop(s, team.StopRequest{Names: []string{"b"}, Wait: time.Hour})
+	req := r.shutdownRequestTo("b")
+	r.answer("b", team.KindShutdownRejected, req.RequestID, encode(r, inbox.ShutdownRejected{RequestID: req.RequestID, From: "b", Reason: "busy"}))
+	if got := <-done; !team.IsCode(got.err, team.CodeConflict) || got.out[0].Outcome != team.StopRejected || got.out[0].Reason != "busy" {
+		r.Fatalf("%+v", got)
 	}
 }
 

@@ -37,6 +37,7 @@ const (
 	StopForced      = "forced"
 	StopRejected    = "rejected"
 	StopRequested   = "requested"
+	StopUnasked     = "stopped"
 )
 
 var stateReasons = []Word{
@@ -78,6 +79,7 @@ var outcomesOfStopping = []Word{
 	{StopForced, "It was ended without being asked."},
 	{StopRejected, "It rejected the request, and goes on."},
 	{StopRequested, "It was asked; its answer comes as a message."},
+	{StopUnasked, "It takes no requests, and was ended."},
 }
 
 // OutcomesOfStopping returns the outcomes of stopping a member.

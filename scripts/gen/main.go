@@ -1,7 +1,7 @@
 // Command gen writes the checked-in files that are made from the code:
 //
 //	docs/teamctl.schema.json   JSON schema of teamctl.yaml, from the types of tool/teamfile
-//	docs/states.md             the states of members and tasks, from team's transition tables
+//	docs/states.md             the states of members, stops, tasks and turns, from team's transition tables
 //	docs/tools.md              every operation with its schemas, from tool/op
 //
 // Run it with "go generate ./tool/teamfile" or "go run ./scripts/gen". With -check
