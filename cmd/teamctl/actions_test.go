@@ -14,7 +14,8 @@ import (
 // call, or changes nothing, and has a command line that is one.
 func TestActions(t *testing.T) {
 	t.Parallel()
-	ids, keys := map[string]bool{}, map[string]string{}
+	ids, keys := map[string]bool{}, map[string]view.Action{}
+	changes := []view.Target{{Change: &view.Change{Path: "a.go"}}, {Change: &view.Change{Path: "a.go", Reviewed: true}}}
 	for _, x := range view.Actions() {
 		if ids[x.ID] {
 			t.Errorf("two actions are called %q", x.ID)
@@ -22,10 +23,12 @@ func TestActions(t *testing.T) {
 		ids[x.ID] = true
 		for _, on := range x.On {
 			if at := x.Key + " on " + string(on); x.Key != "" {
-				if other := keys[at]; other != "" {
-					t.Errorf("%s: %s and %s", at, other, x.ID)
+				other, taken := keys[at]
+				if apart := other.When != nil && x.When != nil && on == view.OnChange &&
+					!slices.ContainsFunc(changes, func(c view.Target) bool { return other.When(c) && x.When(c) }); taken && !apart {
+					t.Errorf("%s: %s and %s", at, other.ID, x.ID)
 				}
-				keys[at] = x.ID
+				keys[at] = x
 			}
 		}
 		if x.Operation == "" && (x.Page || x.Confirm || !x.Terminal) {
@@ -40,7 +43,7 @@ func TestActions(t *testing.T) {
 		if len(x.On) == 0 || x.Title == "" || strings.Contains(x.Command, "{text}") && x.Asks == "" {
 			t.Errorf("%s is incomplete: %+v", x.ID, x)
 		}
-		line := x.Line(view.Deed{Member: "builder", Task: "5", Approval: 3, Message: "0194", Merge: 7, Text: "1"})
+		line := x.Line(view.Deed{Member: "builder", Task: "5", Approval: 3, Message: "0194", Merge: 7, Path: "a.go", Lines: "3", Comment: "1.1", Text: "1"})
 		words := strings.Fields(line)
 		if words[0] != "teamctl" || strings.ContainsAny(line, "{}") {
 			t.Errorf("%s: %s", x.ID, line)

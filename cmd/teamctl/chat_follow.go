@@ -80,6 +80,10 @@ func (ch *chat) converse(ctx context.Context, run *leadRun) error {
 	} else if !ch.lead() && ch.atTerminal() {
 		go func() { cancel(ch.watchScreen(ctx)) }()
 	}
+	asked := map[int64]bool{}
+	if err := ch.showWaiting(ctx, asked); err != nil { // before the first line may answer it
+		return err
+	}
 	go func() { // it ends with the input; nothing else can end a read of it
 		err := ch.read(ctx)
 		if err == nil && run != nil && !ch.atTerminal() {
@@ -90,7 +94,6 @@ func (ch *chat) converse(ctx context.Context, run *leadRun) error {
 		}
 		cancel(err)
 	}()
-	asked := map[int64]bool{}
 	err = ch.team.OnChange(ctx, func() error { return errors.Join(show(), ch.showWaiting(ctx, asked)) })
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause

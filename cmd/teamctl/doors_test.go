@@ -478,7 +478,6 @@ func TestSameRefusals(t *testing.T) {
 		{"EdgeRemove", map[string]any{"from": "team-lead", "type": "reviews", "to": "ghost"}, []string{"edge", "rm", "team-lead", "reviews", "ghost"}},
 		{"RunShow", map[string]any{"run": 9}, []string{"run", "show", "9"}},
 		{"ThreadShow", map[string]any{"message_id": "ffff"}, []string{"thread", "ffff"}},
-		{"PlanSubmit", map[string]any{"plan_content": "x"}, []string{"ask", "plan", "x"}},
 		{"TaskList", map[string]any{"team_name": "other"}, []string{"task", "ls", "--team", "other"}},
 		{"agent_update", map[string]any{"agent_id": "nobody", "patch": map[string]any{}}, nil},
 		{"session_set_model", map[string]any{"model_ref": "script/demo", "session_key": "ghost"}, []string{"session", "model", "ghost", "script/demo"}},

@@ -130,7 +130,7 @@ func (r *faultRig) livingMergeIsKept(pid int) {
 	before, _ := filepath.Glob(scratch)
 	r.teamctl("merge", "ann", "--dry-run", "--strategy", "rebase")
 	r.teamctl("doctor", "--repair")
-	if out, err := r.try(r.exe, "delete"); exitCode(err) != 4 || !strings.Contains(err.Error()+out, "merge of team f is in progresy") {
+	if out, err := r.try(r.exe, "delete"); exitCode(err) != 4 || !strings.Contains(err.Error()+out, "merge of team f is in progress") {
 		r.Errorf("delete beside a merge: %v %s", err, out)
 	}
 	after, _ := filepath.Glob(scratch)

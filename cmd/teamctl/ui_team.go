@@ -164,6 +164,7 @@ func (s *screenTeam) Do(ctx context.Context, d view.Deed) (view.Done, error) {
 	}
 	var said struct {
 		Message   string `json:"message"`
+		Outcome   string `json:"outcome"`
 		MessageID string `json:"message_id"`
 		Name      string `json:"name"`
 		Comment   struct {
@@ -183,6 +184,9 @@ func (s *screenTeam) Do(ctx context.Context, d view.Deed) (view.Done, error) {
 		state := "approved"
 		if a.ID == "reject" {
 			state = "rejected"
+		}
+		if strings.HasPrefix(said.Outcome, tool.Already) {
+			state = "already " + state
 		}
 		done.Said = fmt.Sprintf("request %d of %s is %s", d.Approval, d.Member, state)
 	case a.ID == "add-task":

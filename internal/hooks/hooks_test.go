@@ -87,7 +87,7 @@ func TestAnswers(t *testing.T) {
 		{command: "echo aside; exit 2", want: Verdict{Block: true, Feedback: "aside"}, event: "hook.blocked", text: "aside"},
 		{command: "exit 2", want: Verdict{Block: true, Feedback: "no reason was given"}, event: "hook.blocked", text: "no reason"},
 		{command: `echo '{"continue":false,"stopReason":"out of money"}'`, want: Verdict{Stop: true, Reason: "out of money"}, event: "hook.stop", text: "out of money"},
-		{command: "echo '{oops'", event: "hook.failed", text: "no JSON"},
+		{command: "echo '{oops'", event: "hook.failed", text: "not valid JSON"},
 		{command: "echo broken >&2; exit 1", event: "hook.failed", text: "exit status 1: broken"},
 		{command: "kill -9 $$", event: "hook.failed", text: "signal"},
 		{command: "yes x | head -c 5000000; exit 2", want: Verdict{Block: true, Feedback: strings.Repeat("x\n", maxText/2-1) + "x"}, event: "hook.blocked", text: "x"},

@@ -312,7 +312,7 @@ func TestLimitHoldsMailBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := r.post("hello")
-	r.Await("held", func() bool { return r.delivery(id).State == team.Held })
+	r.Until("held", func() bool { return r.delivery(id).State == team.Held })
 	if given, _, _ := r.ch.count(); given != 0 {
 		t.Errorf("given %d messages", given)
 	}

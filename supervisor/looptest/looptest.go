@@ -158,7 +158,7 @@ func NewTeam(t *testing.T, names ...string) (loop.Team, []ledger.Member) {
 			t.Fatal(err)
 		}
 	}
-	db, err := ledger.Open(t.Context(), l.Ledger(), ledger.Options{Create: true, LockPath: l.LedgerLock()})
+	db, err := ledger.Open(t.Context(), l.Ledger(), ledger.Options{Create: true, LockPath: l.LedgerLock(), BusyTimeout: 10 * time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

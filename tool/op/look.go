@@ -65,9 +65,6 @@ type WorktreeMergeIn struct {
 }
 
 func worktreeMerge(ctx context.Context, s *Session, in WorktreeMergeIn) (tool.MergeOut, error) {
-	if in.Ready == (len(in.Names) > 0) {
-		return tool.MergeOut{}, team.Errorf(team.CodeInvalid, "give names, or ready").WithReason(team.ReasonInput)
-	}
 	return on(ctx, s, in.TeamRef, func(t *tool.Team, c tool.Caller) (tool.MergeOut, error) {
 		out, err := t.Merge(ctx, c, tool.MergeIn{Members: in.Names, Ready: in.Ready, Into: in.Into, Strategy: in.Strategy, DryRun: in.DryRun, Each: func(n team.LaneNote) {
 			progress(ctx, 0, len(n.Items), "%s", n.State)

@@ -3,6 +3,7 @@ package op
 import (
 	"context"
 
+	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )
 
@@ -20,6 +21,12 @@ func teamUp(ctx context.Context, s *Session, in TeamUpIn) (tool.UpOut, error) {
 	c := s.outsider()
 	if err := checkMode(ctx, c); err != nil {
 		return tool.UpOut{}, err
+	}
+	switch t, _, err := s.Open(ctx, ""); {
+	case err == nil:
+		_ = t.Close() // it was only read
+	case team.ReasonOf(err) == team.ReasonMode:
+		return tool.UpOut{}, err // of the lead of the current team, whichever team the file names
 	}
 	out, err := s.Env.Up(ctx, c, tool.UpIn{
 		File: in.File, Team: in.TeamName, DryRun: in.DryRun, Remove: in.Remove, Bypass: in.Bypass,
