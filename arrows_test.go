@@ -327,8 +327,13 @@ var rooms = map[string]room{
 		why: "the terminal of the full screen: it alone knows the library, and nothing of teams",
 	},
 
+	"internal/web": {
+		may: []string{"team", leaf, "internal/view", "internal/view/page"}, libs: []string{"rsc.io/qr"}, never: noExec,
+		why: "the page as a server: it reads and acts through interfaces that package view declares, as the screen does; the link of it is a QR code in a terminal",
+	},
+
 	"cmd": {
-		may:  []string{"team", leaf, "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/bundle", "backends/shim", "backends/tmux", "backends/pty", "backends/inproc", "ledger", "inbox", "worktree", "supervisor", "supervisor/policy", "supervisor/delivery", "supervisor/state", "tool", "tool/mcp", "tool/op", "tool/look", "tool/teamfile", "agent", "agent/program", "agent/model", "agent/model/config", "agent/specfile", "internal/adapter", "internal/courier", "internal/courier/codex", "internal/courier/opencode", "internal/courier/acp", "internal/courier/hook", "internal/control", "internal/tui", "internal/view", "internal/view/page", "internal/bridge"},
+		may:  []string{"team", leaf, "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/bundle", "backends/shim", "backends/tmux", "backends/pty", "backends/inproc", "ledger", "inbox", "worktree", "supervisor", "supervisor/policy", "supervisor/delivery", "supervisor/state", "tool", "tool/mcp", "tool/op", "tool/look", "tool/teamfile", "agent", "agent/program", "agent/model", "agent/model/config", "agent/specfile", "internal/adapter", "internal/courier", "internal/courier/codex", "internal/courier/opencode", "internal/courier/acp", "internal/courier/hook", "internal/control", "internal/tui", "internal/view", "internal/view/page", "internal/web", "internal/bridge"},
 		libs: []string{"github.com/spf13", xterm}, never: noSQL,
 		why: "cmd wires the rooms and speaks to people; libraries that do the work belong to a room",
 	},

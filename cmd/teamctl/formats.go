@@ -73,8 +73,13 @@ var shapes = map[string]shape{
 		reads: true, file: true,
 		note: "All that the report says, masked: `timeline` and `graph` as of these commands; a `took` is nanoseconds, and so are `durations`; `cut` is what was left out. With `-o FILE` only `file` and `bytes`.",
 	},
-	"ui":    {note: "It needs a terminal and writes no JSON: board has the same."},
-	"board": {reads: true, note: "`stalledSince` of a member as in `ps`, as a time."},
+	"ui":  {note: "It needs a terminal and writes no JSON: board has the same."},
+	"web": {note: "`url` of the page and the `login` link, once, before it serves."},
+	"web ls": {
+		list: "sessions", name: "id", reads: true,
+	},
+	"web revoke": {},
+	"board":      {reads: true, note: "`stalledSince` of a member as in `ps`, as a time."},
 	"wait": {
 		list: "tasks", name: "id", reads: true,
 		note: "With `--member` it is `member`, a [Member](#member); with `--mail` `inbox`, entries as of inbox.",

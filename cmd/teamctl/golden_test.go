@@ -85,7 +85,7 @@ var anyNumber = map[string]float64{
 var anyText = map[string][]string{
 	"doctor": {"detail", "hint"}, "agents test": {"detail"}, "version": {"version", "commit", "go", "os", "arch", "sqlite"}, "debug events": {"what"}, "debug state": {"what", "timers"},
 	"debug goroutines": {"goroutines"}, "capture": {"text"},
-	"explain": {"at", "since"}, "mcp config": {"text"}, "call": {"description"},
+	"explain": {"at", "since"}, "mcp config": {"text"}, "call": {"description"}, "web ls": {"id"},
 }
 
 // firstOnly are commands whose list is longer on one machine than on another.

@@ -137,6 +137,7 @@ func TestScripts(t *testing.T) {
 			"interrupt": cmdInterrupt,
 			"golden":    cmdGolden,
 			"mistakes":  cmdMistakes,
+			"page":      cmdPage,
 		},
 	})
 }

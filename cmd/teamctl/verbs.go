@@ -22,7 +22,7 @@ var verbs = []struct {
 }{
 	{groupTeam, []verb{
 		{"create", newCreate}, {"ls", newLs}, {"status", newStatus}, {"settings", newSettings}, {"up", newUp}, {"down", newDown},
-		{"delete", newDelete}, {"wait", newWait}, {"ui", newUI}, {"board", newBoard}, {"graph", newGraph}, {"timeline", newTimeline}, {"report", newReport}, {"events", newEvents}, {"show", newShow}, {"run", newRun},
+		{"delete", newDelete}, {"wait", newWait}, {"ui", newUI}, {"web", newWeb}, {"board", newBoard}, {"graph", newGraph}, {"timeline", newTimeline}, {"report", newReport}, {"events", newEvents}, {"show", newShow}, {"run", newRun},
 		{"usage", newUsage}, {"prune", newPrune},
 	}},
 	{groupMember, []verb{

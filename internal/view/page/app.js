@@ -1,0 +1,105 @@
+'use strict';
+(() => {
+  const body = document.body, base = body.dataset.base, said = document.getElementById('said');
+  if (!base) return;
+  const say = (text) => { said.textContent = text; };
+  const line = document.getElementById('line');
+  let stale = false, loading = false, armed = null;
+
+  // What a person is typing, has marked or is about to confirm is not taken from under them.
+  const busy = () => document.getElementById('ask').open || armed || (document.getSelection() && String(document.getSelection()) !== '');
+
+  async function load() {
+    if (loading || body.dataset.kind === 'screen') return;
+    if (busy()) { stale = true; return; }
+    stale = false; loading = true;
+    try {
+      const res = await fetch(location.href, { headers: { 'X-Teamctl-Part': '1' } });
+      const text = await res.text();
+      if (res.status === 401) { location.reload(); return; }
+      if (res.ok && !busy()) {
+        const main = document.getElementById('main'), open = [...main.querySelectorAll('details')].map((d) => d.open);
+        const focused = main.contains(document.activeElement) ? key(document.activeElement) : null;
+        main.innerHTML = text; // a document of this server, in which every text is escaped
+        main.querySelectorAll('details').forEach((d, i) => { if (i < open.length) d.open = open[i]; });
+        if (focused) [...main.querySelectorAll('a,button')].find((e) => key(e) === focused)?.focus();
+      } else if (res.ok) { stale = true; }
+    } catch { /* the stream says when it is back */ } finally { loading = false; }
+  }
+  const key = (e) => e.tagName + (e.getAttribute('href') || '') + JSON.stringify(e.dataset);
+
+  let since = null;
+  const events = new EventSource(base + '/events');
+  events.addEventListener('change', (e) => {
+    const d = JSON.parse(e.data);
+    if (since) { say(''); since = null; }
+    document.title = 'teamctl ' + d.line;
+    line.textContent = 'teamctl ' + d.line;
+    load();
+  });
+  events.addEventListener('lost', (e) => say(JSON.parse(e.data).why));
+  events.onerror = () => {
+    since = since || new Date();
+    say('The connection is lost since ' + since.toLocaleTimeString() + ': what is shown is of then. It is tried again.');
+    if (events.readyState === EventSource.CLOSED) setTimeout(() => location.reload(), 5000);
+  };
+  setInterval(() => { if (stale) load(); }, 1000);
+
+  const screen = document.getElementById('screen');
+  if (screen) {
+    const frames = new EventSource(base + '/screen/' + encodeURIComponent(body.dataset.screen) + '/events');
+    frames.addEventListener('screen', (e) => { screen.textContent = JSON.parse(e.data).text; });
+    frames.addEventListener('lost', (e) => { say(JSON.parse(e.data).why); frames.close(); });
+  }
+
+  function ask(title) {
+    const box = document.getElementById('ask'), text = document.getElementById('text');
+    document.getElementById('what').textContent = title;
+    text.value = sessionStorage.getItem('draft ' + title) || '';
+    box.returnValue = 'cancel';
+    box.showModal();
+    text.focus();
+    return new Promise((done) => box.addEventListener('close', () => {
+      const sent = box.returnValue === 'send' && text.value.trim() !== '';
+      sessionStorage.setItem('draft ' + title, sent ? '' : text.value);
+      done(sent ? text.value : null);
+    }, { once: true }));
+  }
+
+  document.addEventListener('click', async (e) => {
+    const b = e.target.closest('button[data-action]');
+    if (armed && armed !== b) disarm();
+    if (!b || b.disabled) return;
+    const d = b.dataset;
+    const deed = { action: d.action, member: d.member, task: d.task, message: d.message, approval: Number(d.approval), seen: d.seen, text: '', again: false };
+    if (d.twice) {
+      if (armed !== b) { arm(b); return; }
+      if (Date.now() - Number(d.armed) < 400) return; // no hand is that fast
+      deed.again = true;
+      disarm();
+    }
+    if (d.asks) {
+      const text = await ask(b.textContent + ' ' + (d.approval > 0 ? d.approval + ' ' : '') + (d.task || d.member) + ': ' + d.asks);
+      if (text === null) return;
+      deed.text = text;
+    }
+    b.disabled = true;
+    try {
+      const res = await fetch(base + '/do', { method: 'POST', headers: { 'Content-Type': 'application/json', 'X-Teamctl-Csrf': body.dataset.csrf }, body: JSON.stringify(deed) });
+      const out = await res.json().catch(() => ({ error: 'status ' + res.status }));
+      say(out.said || [out.error, out.hint].filter(Boolean).join(': '));
+    } catch (err) { say('Nothing is known of what became of it: ' + err.message); }
+    b.disabled = false;
+    load();
+  });
+  function arm(b) {
+    armed = b; b.dataset.armed = Date.now(); b.dataset.title = b.textContent;
+    b.textContent = 'Tap again to ' + b.textContent; b.classList.add('again');
+    setTimeout(() => { if (armed === b) disarm(); }, 8000);
+  }
+  function disarm() {
+    armed.textContent = armed.dataset.title; armed.classList.remove('again');
+    delete armed.dataset.armed; delete armed.dataset.title; armed = null;
+    if (stale) load();
+  }
+})();

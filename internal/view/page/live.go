@@ -1,0 +1,187 @@
+package page
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"html/template"
+	"io"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/teamctl/teamctl/internal/plain"
+	"github.com/teamctl/teamctl/internal/view"
+)
+
+//go:embed live.html app.js app.css
+var files embed.FS
+
+// Script is the script of the live page, Style its style.
+func Script() []byte { return file("app.js") }
+
+// Style is the style of the live page.
+func Style() []byte { return file("app.css") }
+
+func file(name string) []byte {
+	data, _ := files.ReadFile(name) // it is embedded
+	return data
+}
+
+// Doc is a document of the live page.
+type Doc struct {
+	// Kind is a view (needs, members, tasks, graph, time, mail, changes, usage), a thing
+	// (approval, member, task, screen), teams, welcome after a login, or closed, which says
+	// in Body why there is nothing else.
+	Kind     string
+	ID       string // of a thing
+	Team     string
+	Teams    []view.Glance
+	Snapshot view.Snapshot
+	Body     any // what the view shows beside the snapshot
+	CSRF     string
+	ReadOnly bool
+	Now      time.Time
+	Part     bool // only what changes
+}
+
+// Buttons are the actions of the page on a target.
+func (d Doc) Buttons(t view.Target, seen string, command bool) Buttons {
+	b := Buttons{Seen: seen}
+	if d.ReadOnly {
+		return b
+	}
+	for _, a := range view.ActionsOn(t) {
+		if a.Page {
+			b.List = append(b.List, Button{a, t.Deed(a), a.ID == "approve" && command})
+		}
+	}
+	return b
+}
+
+// Buttons are what can be done with one thing.
+type Buttons struct {
+	List []Button
+	Seen string // hash of what is shown of a request
+}
+
+// Button is one action on one thing. Twice: it takes a second tap.
+type Button struct {
+	view.Action
+	Deed  view.Deed
+	Twice bool
+}
+
+// OnTeam are the buttons of the whole team.
+func (d Doc) OnTeam() Buttons { return d.Buttons(view.Target{Thing: view.OnTeam}, "", false) }
+
+// OnMember are the buttons of a member.
+func (d Doc) OnMember(m view.Member) Buttons {
+	return d.Buttons(view.Target{Thing: view.OnMember, Member: &m}, "", false)
+}
+
+// OnTask are the buttons of a task.
+func (d Doc) OnTask(t view.Task) Buttons {
+	return d.Buttons(view.Target{Thing: view.OnTask, Task: &t}, "", false)
+}
+
+// OnMessage are the buttons of a message.
+func (d Doc) OnMessage(m view.Message) Buttons {
+	return d.Buttons(view.Target{Thing: view.OnMessage, Message: &m}, "", false)
+}
+
+// OnRequest are the buttons of a request that waits.
+func (d Doc) OnRequest(r view.Request) Buttons {
+	for _, n := range d.Snapshot.Needs {
+		if n.Approval == r.ID && r.State == "pending" {
+			return d.Buttons(view.Target{Thing: view.OnApproval, Need: &n}, r.Seen(), r.Command != "")
+		}
+	}
+	return Buttons{}
+}
+
+// Base is the address of the team.
+func (d Doc) Base() string { return "/t/" + url.PathEscape(d.Team) }
+
+// Tabs are the views.
+func (d Doc) Tabs() []string {
+	return []string{"needs", "members", "tasks", "graph", "time", "mail", "changes", "usage"}
+}
+
+// Title is the line of the team.
+func (d Doc) Title() string {
+	if d.Team == "" || d.Kind == "closed" {
+		return "teamctl"
+	}
+	return "teamctl " + view.GlanceOf(d.Snapshot).String()
+}
+
+// Drawing is the SVG of the document, "" without one.
+func (d Doc) Drawing() string {
+	switch b := d.Body.(type) {
+	case map[string]any:
+		s, _ := b["SVG"].(string)
+		return s
+	case view.Timeline:
+		return b.SVG()
+	}
+	return ""
+}
+
+// Styles are the sources of a Content-Security-Policy, each after a space, for the style in the
+// drawing.
+func (d Doc) Styles() string {
+	_, rest, ok := strings.Cut(d.Drawing(), "<style>")
+	text, _, end := strings.Cut(rest, "</style>")
+	if !ok || !end {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(text))
+	return " 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
+var livePage = sync.OnceValue(func() *template.Template {
+	f := template.FuncMap{
+		"age": func(d Doc, t time.Time) string {
+			if t.IsZero() {
+				return ""
+			}
+			return view.Age(d.Now.Sub(t))
+		},
+		"sign": func(k view.DiffKind) string { return string(rune(k)) },
+		"state": func(k view.DiffKind) string {
+			switch k {
+			case view.Added:
+				return "add"
+			case view.Removed:
+				return "del"
+			case view.Hunk:
+				return "hunk"
+			case view.Context, view.NoEnd:
+			}
+			return "same"
+		},
+		"join": strings.Join, "visible": visible, "path": url.PathEscape, "amount": view.Spent.Words,
+	}
+	t := template.New("live").Funcs(funcs).Funcs(f)
+	return template.Must(t.Parse(string(file("live.html"))))
+})
+
+// Live writes a document of the live page.
+func Live(w io.Writer, d Doc) error {
+	name := "doc"
+	if d.Part {
+		name = "main"
+	}
+	return livePage().ExecuteTemplate(w, name, d)
+}
+
+// visible shows what a command has that is not seen, line by line.
+func visible(s string) string {
+	lines := strings.Split(s, "\n")
+	for i, l := range lines {
+		lines[i] = plain.Visible(l)
+	}
+	return strings.Join(lines, "\n")
+}

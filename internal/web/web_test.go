@@ -1,0 +1,575 @@
+package web
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/teamctl/teamctl/internal/view"
+	"github.com/teamctl/teamctl/team"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const evil = `<script>alert("x")</script>`
+
+// fake is a team with one request for a command, by an agent that tries everything in its texts.
+type fake struct {
+	mu      sync.Mutex
+	request view.Request
+	deeds   []view.Deed
+	changed chan struct{}
+}
+
+func newFake() *fake {
+	return &fake{changed: make(chan struct{}, 10), request: view.Request{
+		ID: 1, Kind: view.NeedPermission, State: "pending", Member: "ann", Subject: evil, Tool: "Bash", Command: "echo \u202e " + evil, Asked: time.Now(),
+	}}
+}
+
+func (f *fake) Teams(ctx context.Context, each func([]view.Glance)) error {
+	each([]view.Glance{{Team: "demo"}})
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func (f *fake) Open(context.Context, string) (view.Team, error) { return f, nil }
+
+func (f *fake) Follow(ctx context.Context, _ func() view.Interest, each func(view.Snapshot)) error {
+	for {
+		f.mu.Lock()
+		s := view.Snapshot{
+			Team: "demo", Members: []view.Member{{Name: "ann", State: team.Running, Activity: team.Waiting}},
+			Tasks: []view.Task{{ID: "5", Subject: evil, Status: team.TaskFailed, Owner: "ann"}},
+		}
+		if f.request.State == "pending" {
+			s.Needs = []view.Need{{Kind: view.NeedPermission, Member: "ann", Approval: 1, Text: evil, Since: time.Now()}}
+		}
+		f.mu.Unlock()
+		each(s)
+		select {
+		case <-f.changed:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+func (f *fake) Request(_ context.Context, id int64) (view.Request, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if id != 1 {
+		return view.Request{}, team.Errorf(team.CodeNotFound, "no request %d", id)
+	}
+	return f.request, nil
+}
+
+func (f *fake) Member(_ context.Context, name string) (view.MemberDetail, error) {
+	if name != "ann" {
+		return view.MemberDetail{}, team.Errorf(team.CodeNotFound, "no member %q", name)
+	}
+	return view.MemberDetail{Member: view.Member{Name: "ann", State: team.Running}}, nil
+}
+
+func (f *fake) Task(_ context.Context, id string) (view.TaskDetail, error) {
+	return view.TaskDetail{Task: view.Task{ID: id, Subject: evil, Status: team.TaskFailed}, Description: evil}, nil
+}
+
+func (f *fake) Dependencies(context.Context) (map[string][]string, error) { return nil, nil }
+
+func (f *fake) Receipts(context.Context, string) ([]view.Receipt, error) { return nil, nil }
+
+func (f *fake) Mail(context.Context) ([]view.Message, error) {
+	return []view.Message{{ID: "m1", From: "ann", To: team.LeadName, Text: evil, Receipts: []view.Receipt{{To: team.LeadName, State: "read"}}}}, nil
+}
+
+func (f *fake) Usage(context.Context) (view.Usage, error) {
+	return view.Usage{Members: []view.Spent{{Name: "ann", Held: evil}}}, nil
+}
+
+func (f *fake) Changes(_ context.Context, member, _ string) (view.Changes, error) {
+	return view.Changes{Member: member, Base: "main", Patch: "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+" + evil + "\n"}, nil
+}
+
+func (f *fake) Merges(context.Context) ([]view.Merge, error) {
+	return []view.Merge{{ID: 1, Member: "ann", Why: evil}}, nil
+}
+
+func (f *fake) Timeline(context.Context) (view.Timeline, error) {
+	now := time.Now()
+	return view.Timeline{Team: evil, From: now.Add(-time.Minute), To: now, Lanes: []view.Lane{{Member: evil}}}, nil
+}
+
+func (f *fake) Screen(ctx context.Context, _ string, each func(view.Frame)) error {
+	each(view.Frame{Lines: []string{"\x1b]0;title\x07\x1b[31m" + evil, "two"}})
+	<-ctx.Done()
+	return nil
+}
+
+// Do answers as a ledger does: once, and only what was seen.
+func (f *fake) Do(_ context.Context, d view.Deed) (view.Done, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if d.Approval != 0 {
+		if f.request.State != "pending" {
+			return view.Done{}, team.Errorf(team.CodeConflict, "already answered")
+		}
+		if f.request.Seen() != d.Seen {
+			return view.Done{}, team.Errorf(team.CodeConflict, "no longer what you saw")
+		}
+		f.request.State = "approved"
+		f.changed <- struct{}{}
+	}
+	f.deeds = append(f.deeds, d)
+	return view.Done{Said: "done"}, nil
+}
+
+// rig is a page with a browser that is logged in.
+type rig struct {
+	*testing.T
+	f     *fake
+	s     *Server
+	srv   *httptest.Server
+	store Store
+	token string // of the session
+	csrf  string
+}
+
+func newRig(t *testing.T) *rig {
+	t.Parallel()
+	f := newFake()
+	r := &rig{T: t, f: f, store: Store{Path: filepath.Join(t.TempDir(), "web.json")}}
+	r.s = &Server{Home: f, Sessions: r.store}
+	r.serve()
+	r.token = r.login(r.newCode())
+	r.csrf = regexp.MustCompile(`data-csrf="([0-9a-f]+)"`).FindStringSubmatch(r.body("/t/demo/needs"))[1]
+	return r
+}
+
+func (r *rig) serve() {
+	srv := httptest.NewServer(r.s.Handler())
+	r.srv = srv
+	u, err := url.Parse(r.srv.URL)
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.s.Hosts = []string{u.Host}
+	r.Cleanup(func() {
+		srv.CloseClientConnections()
+		srv.Close()
+	})
+}
+
+func (r *rig) newCode() string {
+	code, err := r.store.NewCode(r.Context())
+	if err != nil {
+		r.Fatal(err)
+	}
+	return code
+}
+
+// do sends a request; change may take things from it or add to it.
+func (r *rig) do(method, path, body string, change func(*http.Request)) *http.Response {
+	r.Helper()
+	req, err := http.NewRequestWithContext(r.Context(), method, r.srv.URL+path, strings.NewReader(body))
+	if err != nil {
+		r.Fatal(err)
+	}
+	if r.token != "" {
+		req.AddCookie(&http.Cookie{Name: cookieName, Value: r.token})
+	}
+	if method == http.MethodPost {
+		req.Header.Set("Origin", r.srv.URL)
+		req.Header.Set(csrfHeader, r.csrf)
+	}
+	if change != nil {
+		change(req)
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	res, err := client.Do(req)
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.Cleanup(func() { _ = res.Body.Close() })
+	return res
+}
+
+func (r *rig) body(path string) string {
+	r.Helper()
+	res := r.do(http.MethodGet, path, "", nil)
+	data, err := io.ReadAll(res.Body)
+	if err != nil || res.StatusCode != http.StatusOK {
+		r.Fatalf("%s: %s %s %v", path, res.Status, data, err)
+	}
+	return string(data)
+}
+
+func (r *rig) login(code string) string {
+	r.Helper()
+	res := r.do(http.MethodGet, "/login?code="+code, "", nil)
+	for _, c := range res.Cookies() {
+		if c.Name == cookieName && c.HttpOnly && c.SameSite == http.SameSiteStrictMode && res.StatusCode == http.StatusOK {
+			return c.Value
+		}
+	}
+	return ""
+}
+
+// post asks for an action, and returns the status and what was said.
+func (r *rig) post(in deed, change func(*http.Request)) (int, string) {
+	r.Helper()
+	data, err := json.Marshal(in)
+	if err != nil {
+		r.Fatal(err)
+	}
+	res := r.do(http.MethodPost, "/t/demo/do", string(data), change)
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return res.StatusCode, string(text)
+}
+
+func (r *rig) approval() deed {
+	return deed{Action: "approve", Approval: 1, Seen: r.f.request.Seen(), Again: true}
+}
+
+// A code works once, and for ten minutes; nothing is shown without a session; a session ends when
+// it is revoked.
+func TestLogin(t *testing.T) {
+	r := newRig(t)
+	code := r.newCode()
+	if res := r.do(http.MethodHead, "/login?code="+code, "", nil); res.StatusCode != http.StatusOK {
+		t.Errorf("a look at the link: %s", res.Status)
+	}
+	if r.login(code) == "" {
+		t.Error("the code does not log in")
+	}
+	if r.login(code) != "" || r.login("") != "" || r.login("x") != "" {
+		t.Error("a code logs in twice, or none does")
+	}
+	old := r.newCode()
+	late := r.store
+	late.Now = func() time.Time { return time.Now().Add(CodeLife) }
+	if _, err := late.Login(t.Context(), old, ""); err == nil {
+		t.Error("an expired code logs in")
+	}
+	if data := mustRead(t, r.store.Path); strings.Contains(data, r.token) || strings.Contains(data, code) {
+		t.Errorf("the file has a secret: %s", data)
+	}
+	mine := r.token
+	for _, token := range []string{"", "x", mine + "0"} {
+		r.token = token
+		for _, path := range []string{"/", "/t/demo/needs", "/t/demo/events", "/t/demo/screen/ann/events"} {
+			if res := r.do(http.MethodGet, path, "", nil); res.StatusCode != http.StatusUnauthorized {
+				t.Errorf("%s with token %q: %s", path, token, res.Status)
+			}
+		}
+		if status, _ := r.post(r.approval(), nil); status != http.StatusUnauthorized {
+			t.Errorf("an answer with token %q: %d", token, status)
+		}
+	}
+	r.token = mine
+	list, err := r.store.Sessions()
+	if err != nil || len(list) != 2 {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	if n, err := r.store.Revoke(t.Context(), list[0].ID); n != 1 || err != nil {
+		t.Fatal(n, err)
+	}
+	if res := r.do(http.MethodGet, "/t/demo/needs", "", nil); res.StatusCode != http.StatusUnauthorized {
+		t.Errorf("after it was revoked: %s", res.Status)
+	}
+}
+
+// Names of other sites that lead to this machine, and documents of other sites, get nothing.
+func TestOtherSites(t *testing.T) {
+	r := newRig(t)
+	for name, change := range map[string]func(*http.Request){
+		"rebinding":      func(q *http.Request) { q.Host = "evil.example:80" },
+		"no port":        func(q *http.Request) { q.Host = "127.0.0.1" },
+		"foreign origin": func(q *http.Request) { q.Header.Set("Origin", "https://evil.example") },
+		"null origin":    func(q *http.Request) { q.Header.Set("Origin", "null") },
+		"other scheme":   func(q *http.Request) { q.Header.Set("Origin", "https://"+q.URL.Host) },
+		"two origins": func(q *http.Request) {
+			q.Header.Add("Origin", r.srv.URL)
+			q.Header.Add("Origin", "https://evil.example")
+		},
+		"both": func(q *http.Request) { q.Host = "evil.example"; q.Header.Set("Origin", "http://evil.example") },
+		"script of another": func(q *http.Request) {
+			q.Header.Set("Sec-Fetch-Site", "cross-site")
+			q.Header.Set("Sec-Fetch-Mode", "no-cors")
+		},
+		"script of the site": func(q *http.Request) {
+			q.Header.Set("Sec-Fetch-Site", "same-site")
+			q.Header.Set("Sec-Fetch-Mode", "cors")
+		},
+	} {
+		for _, path := range []string{"/t/demo/needs", "/app.js", "/login?code=x", "/t/demo/events"} {
+			if res := r.do(http.MethodGet, path, "", change); res.StatusCode != http.StatusForbidden {
+				t.Errorf("%s: %s: %s", name, path, res.Status)
+			}
+		}
+	}
+	for name, change := range map[string]func(*http.Request){
+		"no origin":      func(q *http.Request) { q.Header.Del("Origin") },
+		"foreign origin": func(q *http.Request) { q.Header.Set("Origin", "https://evil.example") },
+		"no token":       func(q *http.Request) { q.Header.Del(csrfHeader) },
+		"wrong token":    func(q *http.Request) { q.Header.Set(csrfHeader, strings.Repeat("0", 32)) },
+	} {
+		if status, text := r.post(r.approval(), change); status != http.StatusForbidden {
+			t.Errorf("%s: %d %s", name, status, text)
+		}
+	}
+	if len(r.f.deeds) > 0 {
+		t.Errorf("done: %+v", r.f.deeds)
+	}
+	res := r.do(http.MethodGet, "/t/demo/needs", "", nil)
+	for h, want := range map[string]string{
+		"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+		"X-Content-Type-Options":  "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store",
+	} {
+		if got := res.Header.Get(h); got != want {
+			t.Errorf("%s: %s", h, got)
+		}
+	}
+}
+
+// By a proxy the page has the name of the proxy and its scheme, and no way around a session.
+func TestProxy(t *testing.T) {
+	r := newRig(t)
+	r.s.Host = func(host string) bool { return host == "page.example" }
+	by := func(origin string) func(*http.Request) {
+		return func(q *http.Request) {
+			q.Host = "page.example"
+			q.Header.Set("Origin", origin)
+		}
+	}
+	if res := r.do(http.MethodGet, "/t/demo/needs", "", by("https://page.example")); res.StatusCode != http.StatusOK {
+		t.Error(res.Status)
+	}
+	if res := r.do(http.MethodGet, "/t/demo/needs", "", by("http://page.example")); res.StatusCode != http.StatusForbidden {
+		t.Error(res.Status)
+	}
+	res := r.do(http.MethodGet, "/login?code="+r.newCode(), "", by("https://page.example"))
+	if c := res.Cookies(); len(c) != 1 || !c[0].Secure {
+		t.Errorf("%+v", c)
+	}
+	r.token = ""
+	if res := r.do(http.MethodGet, "/t/demo/needs", "", by("https://page.example")); res.StatusCode != http.StatusUnauthorized {
+		t.Error(res.Status)
+	}
+}
+
+// Every view is a document in which nothing of an agent's is markup, and which needs no more than
+// its policy allows.
+func TestViews(t *testing.T) {
+	r := newRig(t)
+	for _, path := range []string{
+		"/t/demo/needs", "/t/demo/members", "/t/demo/tasks", "/t/demo/graph", "/t/demo/time", "/t/demo/mail", "/t/demo/changes", "/t/demo/usage",
+		"/t/demo/approval/1", "/t/demo/member/ann", "/t/demo/task/5", "/t/demo/changes/ann", "/t/demo/screen/ann",
+	} {
+		text := r.body(path)
+		if strings.Contains(text, "<script>") || strings.Contains(text, " style=") || strings.Contains(text, " on") && regexp.MustCompile(`<[^>]* on[a-z]+=`).MatchString(text) {
+			t.Errorf("%s: %s", path, text)
+		}
+		if !strings.HasSuffix(strings.TrimSpace(text), "</html>") || !strings.Contains(text, "as of ") {
+			t.Errorf("%s is not whole: %s", path, text)
+		}
+	}
+	if text := r.body("/t/demo/approval/1"); !strings.Contains(text, "&lt;script&gt;") || strings.Contains(text, "\u202e") || !strings.Contains(text, `data-twice="1"`) {
+		t.Errorf("the request: %s", text)
+	}
+	for _, path := range []string{"/t/demo/graph", "/t/demo/time"} {
+		if p := r.do(http.MethodGet, path, "", nil).Header.Get("Content-Security-Policy"); !strings.Contains(p, "style-src 'self' 'sha256-") {
+			t.Errorf("%s: %s", path, p)
+		}
+	}
+	for _, path := range []string{"/t/other/needs", "/t/demo/nothing", "/t/demo/approval/9", "/t/demo/approval/x", "/t/demo/member/bob", "/t/..%2f..%2fetc/needs"} {
+		if res := r.do(http.MethodGet, path, "", nil); res.StatusCode != http.StatusNotFound {
+			t.Errorf("%s: %s", path, res.Status)
+		}
+	}
+	for from, to := range map[string]string{"/": "/t/demo", "/t/demo": "/t/demo/needs", "/t/demo?select=approval:3": "/t/demo/approval/3", "/t/demo?select=ann": "/t/demo/member/ann"} {
+		if res := r.do(http.MethodGet, from, "", nil); res.Header.Get("Location") != to {
+			t.Errorf("%s leads to %q", from, res.Header.Get("Location"))
+		}
+	}
+	if n := len(r.body("/app.js")) + len(r.body("/app.css")); n > 60<<10 {
+		t.Errorf("script and style have %d bytes", n)
+	}
+}
+
+// A command takes two taps, an answer is what was seen, and of two that come at once one is told.
+func TestAnswers(t *testing.T) {
+	r := newRig(t)
+	once := r.approval()
+	once.Again = false
+	if status, text := r.post(once, nil); status != http.StatusConflict || !strings.Contains(text, "second tap") {
+		t.Errorf("%d %s", status, text)
+	}
+	other := r.approval()
+	other.Seen = strings.Repeat("0", 64)
+	if status, text := r.post(other, nil); status != http.StatusConflict || !strings.Contains(text, "no longer what you saw") {
+		t.Errorf("%d %s", status, text)
+	}
+	results := make(chan int, 2)
+	in := r.approval()
+	for range 2 {
+		go func() {
+			status, _ := r.post(in, nil)
+			results <- status
+		}()
+	}
+	if a, b := <-results, <-results; a+b != http.StatusOK+http.StatusConflict {
+		t.Errorf("%d and %d", a, b)
+	}
+	if len(r.f.deeds) != 1 || r.f.deeds[0].Member != "ann" {
+		t.Errorf("%+v", r.f.deeds)
+	}
+}
+
+// The page offers what is marked for it, on what is there, with the text that it asks for.
+func TestDeeds(t *testing.T) {
+	r := newRig(t)
+	for _, tt := range []struct {
+		in     deed
+		status int
+	}{
+		{deed{Action: "message", Member: "ann", Text: "hello"}, http.StatusOK},
+		{deed{Action: "reply", Message: "m1", Text: "yes"}, http.StatusOK},
+		{deed{Action: "retry", Task: "5"}, http.StatusOK},
+		{deed{Action: "add-task", Text: "one"}, http.StatusOK},
+		{deed{Action: "message", Member: "ann", Text: " "}, http.StatusBadRequest},
+		{deed{Action: "message", Member: "bob", Text: "hello"}, http.StatusConflict},
+		{deed{Action: "resume", Member: "ann"}, http.StatusConflict}, // it is not paused
+		{deed{Action: "kill", Member: "ann"}, http.StatusNotFound},
+		{deed{Action: "attach", Member: "ann"}, http.StatusNotFound},
+		{deed{Action: "comment-file", Member: "ann", Text: "why?"}, http.StatusNotFound},
+		{deed{Action: "approve", Member: "ann"}, http.StatusConflict},
+	} {
+		if status, text := r.post(tt.in, nil); status != tt.status {
+			t.Errorf("%+v: %d %s", tt.in, status, text)
+		}
+	}
+	if len(r.f.deeds) != 4 {
+		t.Errorf("%+v", r.f.deeds)
+	}
+	if res := r.do(http.MethodPost, "/t/demo/do", `{"action":"retry","task":"5","more":1}`, nil); res.StatusCode != http.StatusBadRequest {
+		t.Error(res.Status)
+	}
+	if res := r.do(http.MethodPost, "/t/demo/do", `{"text":"`+strings.Repeat("x", maxBody)+`"}`, nil); res.StatusCode != http.StatusBadRequest {
+		t.Error(res.Status)
+	}
+	ro := &rig{T: t, f: r.f, store: r.store, token: r.token, csrf: r.csrf, s: &Server{Home: r.f, Sessions: r.store, ReadOnly: true}}
+	ro.serve()
+	if status, _ := ro.post(deed{Action: "retry", Task: "5"}, nil); status != http.StatusForbidden {
+		t.Error(status)
+	}
+	if text := ro.body("/t/demo/task/5"); strings.Contains(text, "data-action") {
+		t.Errorf("a page that only shows has buttons: %s", text)
+	}
+}
+
+// lines reads a stream of events.
+func (r *rig) lines(path string) (next func() string, close func()) {
+	r.Helper()
+	res := r.do(http.MethodGet, path, "", nil)
+	if res.StatusCode != http.StatusOK {
+		r.Fatal(res.Status)
+	}
+	in := bufio.NewScanner(res.Body)
+	return func() string {
+		r.Helper()
+		for in.Scan() {
+			if text, ok := strings.CutPrefix(in.Text(), "data: "); ok {
+				return text
+			}
+		}
+		return ""
+	}, func() { _ = res.Body.Close() }
+}
+
+// A change reaches every client, at most four times a second, and a new server has the sessions of
+// the one before.
+func TestEvents(t *testing.T) {
+	r := newRig(t)
+	began := time.Now()
+	next, stop := r.lines("/t/demo/events")
+	defer stop()
+	if text := next(); text != `{"line":"demo !1 ✗1 0/1","needs":1}` {
+		t.Error(text)
+	}
+	if status, text := r.post(r.approval(), nil); status != http.StatusOK {
+		t.Fatal(status, text)
+	}
+	if text := next(); text != `{"line":"demo ✗1 0/1","needs":0}` {
+		t.Error(text)
+	}
+	if took := time.Since(began); took < tick {
+		t.Errorf("two events within %v", took)
+	}
+	r.srv.CloseClientConnections()
+	if text := next(); text != "" {
+		t.Error(text)
+	}
+	r.s = &Server{Home: r.f, Sessions: r.store}
+	r.serve()
+	again, stopAgain := r.lines("/t/demo/events")
+	defer stopAgain()
+	if text := again(); text != `{"line":"demo ✗1 0/1","needs":0}` {
+		t.Error(text)
+	}
+}
+
+// The screen of a member is text.
+func TestScreen(t *testing.T) {
+	r := newRig(t)
+	next, stop := r.lines("/t/demo/screen/ann/events")
+	defer stop()
+	var got struct{ Text string }
+	if err := json.Unmarshal([]byte(next()), &got); err != nil || got.Text != evil+"\ntwo" {
+		t.Errorf("%q, %v", got.Text, err)
+	}
+}
+
+// A link is a QR code with a quiet zone.
+func TestQR(t *testing.T) {
+	t.Parallel()
+	code, err := QR("http://127.0.0.1:8080/login?code=" + secret())
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimRight(code, "\n"), "\n")
+	wide := len([]rune(lines[0]))
+	if lines[0] != strings.Repeat("█", wide) || wide > 60 {
+		t.Errorf("%s", code)
+	}
+	for _, l := range lines {
+		if len([]rune(l)) != wide {
+			t.Errorf("%q", l)
+		}
+	}
+}
+
+func mustRead(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
