@@ -200,7 +200,7 @@ func (a *app) web(ctx context.Context, f webFlags) (err error) {
 	if err := srv.Shutdown(last); err != nil {
 		_ = srv.Close() // a client that does not let go
 	}
-	<-ended
+	_ = <-ended // http.ErrServerClosed
 	return nil
 }
 

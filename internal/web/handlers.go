@@ -203,7 +203,7 @@ func (s *Server) events(v visit) {
 	defer leave()
 	send := s.stream(v)
 	for {
-		x, err, next := h.get()
+		x, next, err := h.get()
 		switch {
 		case err != nil:
 			send("lost", map[string]string{"why": plain.Text(err.Error())})
@@ -274,7 +274,7 @@ func (s *Server) screen(v visit) {
 		case <-frames: // it may wait to give one
 		default:
 		}
-		<-done
+		_ = <-done // it was told, or nobody reads it any more
 	}()
 	pause := time.NewTimer(alive)
 	defer pause.Stop()

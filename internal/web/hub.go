@@ -68,10 +68,10 @@ func (h *hub) set(x *view.Snapshot, err error) {
 	h.next = make(chan struct{})
 }
 
-func (h *hub) get() (*view.Snapshot, error, <-chan struct{}) {
+func (h *hub) get() (*view.Snapshot, <-chan struct{}, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.last, h.err, h.next
+	return h.last, h.next, h.err
 }
 
 // snapshot returns the team as it is now.
@@ -79,7 +79,7 @@ func (s *Server) snapshot(ctx context.Context, name string, t view.Team) (view.S
 	h, leave := s.watch(ctx, name, t)
 	defer leave()
 	for {
-		x, err, next := h.get()
+		x, next, err := h.get()
 		switch {
 		case err != nil:
 			return view.Snapshot{}, err
@@ -89,7 +89,7 @@ func (s *Server) snapshot(ctx context.Context, name string, t view.Team) (view.S
 		select {
 		case <-next:
 		case <-h.ended:
-			if x, err, _ := h.get(); x == nil && err == nil {
+			if x, _, err := h.get(); x == nil && err == nil {
 				return view.Snapshot{}, context.Canceled
 			}
 		case <-ctx.Done():
