@@ -200,7 +200,9 @@ func (a *app) web(ctx context.Context, f webFlags) (err error) {
 	if err := srv.Shutdown(last); err != nil {
 		_ = srv.Close() // a client that does not let go
 	}
-	_ = <-ended // http.ErrServerClosed
+	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
 	return nil
 }
 

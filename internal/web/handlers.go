@@ -274,7 +274,9 @@ func (s *Server) screen(v visit) {
 		case <-frames: // it may wait to give one
 		default:
 		}
-		_ = <-done // it was told, or nobody reads it any more
+		if err := <-done; err != nil && !errors.Is(err, context.Canceled) {
+			s.log("show a screen: %v", err)
+		}
 	}()
 	pause := time.NewTimer(alive)
 	defer pause.Stop()
