@@ -86,11 +86,6 @@ func (e *Env) Up(ctx context.Context, c Caller, in UpIn) (UpOut, error) {
 }
 
 func (u *upper) run(ctx context.Context) (err error) {
-	for _, op := range []Operation{OpTeamCreate, OpSpawn} {
-		if granted(u.caller, op) == no {
-			return errRole(u.caller, op)
-		}
-	}
 	if u.f, err = teamfile.Read(u.File); err != nil {
 		return err
 	}
@@ -114,6 +109,11 @@ func (u *upper) run(ctx context.Context) (err error) {
 	if !u.DryRun {
 		if err := u.agree(ctx); err != nil {
 			return err
+		}
+	}
+	for _, op := range []Operation{OpTeamCreate, OpSpawn} {
+		if granted(u.caller, op) == no {
+			return errRole(u.caller, op)
 		}
 	}
 	if err := u.mayCreate(ctx, key); err != nil {

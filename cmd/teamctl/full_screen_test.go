@@ -206,7 +206,6 @@ func TestFullScreen(t *testing.T) {
 
 	s := r.sit("one", 120, 36)
 	s.keys("-l", "teamctl\naaa") // what is typed before the screen is there
-	s.keys("Enter")
 	s.shows("3 NEED YOU")
 	s.shows("npm publish --tag next")
 	s.keys("a", "a") // faster than a hand
