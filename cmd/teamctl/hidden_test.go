@@ -47,7 +47,7 @@ func TestNothingHidden(t *testing.T) {
 	}
 
 	acting := map[string]bool{} // or never ending, or not for people
-	for _, name := range strings.Fields(`attach board bridge bridge/claude delete down mcp leave join wait watch shutdown stop start restart kill recover relocate merge up
+	for _, name := range strings.Fields(`attach board bridge bridge/claude web delete down mcp leave join wait watch shutdown stop start restart kill recover relocate merge up
 		supervise hook acp resume pause interrupt agents/test service/install service/uninstall debug/record run/close run/start completion scratchpad/watch docs/man docs/completions
 		doctor checkpoint/take checkpoint/restore worktree/prepare ledger/recover ledger/backup inbox lease/release usage/resume task/export`) {
 		acting[name] = true
@@ -73,7 +73,7 @@ func TestNothingHidden(t *testing.T) {
 		{"show", "ann"}, {"explain", "ann"}, {"ps", "-o", "wide"}, {"ps", "--all"}, {"task", "show", "1"}, {"task", "history", "1"}, {"task", "ls", "--all"},
 		{"approvals", "show", "1"}, {"approvals", "ls", "--all"}, {"inbox"}, {"inbox", "ann"}, {"message", "ls"}, {"thread", "ann"}, {"worktree", "status", "ann"},
 		{"worktree", "diff", "ann"}, {"events"}, {"checkpoint", "take", "ann"}, {"checkpoint", "ls"}, {"task", "show", nasty}, {"show", nasty}, {"send", nasty, "x"},
-		{"doctor"}, {"stop", "ann"}, {"delete", "--force"},
+		{"doctor"}, {"web", "ls"}, {"stop", "ann"}, {"delete", "--force"},
 	}...)
 	if len(lines) < 100 {
 		t.Fatalf("only %d command lines", len(lines))
