@@ -148,6 +148,7 @@ func TestDelegate(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).create()
 	cs, h := r.client(r.person())
+	r.names(cs) // its answer shows that the server knows the client, which is told of changes from then on
 	r.setMode(team.LeadName, team.ModeDelegate)
 	r.hear(h.tools, "changed")
 	want := []string{"SendMessage", "TaskCreate", "TaskGet", "TaskList", "TaskUpdate", "TeamCreate", "TeamDelete"}
