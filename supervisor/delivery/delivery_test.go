@@ -122,12 +122,12 @@ func newRig(t *testing.T, ch *channel) *rig {
 	return r
 }
 
-// open is newRig with its channel open.
+// open is newRig with its channel open and its first hand-over, which knows the row of then, over.
 func open(t *testing.T, ch *channel) *rig {
 	t.Helper()
 	r := newRig(t, ch)
 	r.d.Open(r.session)
-	r.Await("the channel is open", func() bool { return r.d.ways[r.session].conn != nil })
+	r.Await("the channel is open", func() bool { c := r.d.ways[r.session].conn; return c != nil && !c.busy })
 	return r
 }
 
@@ -312,7 +312,7 @@ func TestLimitHoldsMailBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := r.post("hello")
-	r.Until("held", func() bool { return r.delivery(id).State == team.Held })
+	r.Await("held", func() bool { return r.delivery(id).State == team.Held })
 	if given, _, _ := r.ch.count(); given != 0 {
 		t.Errorf("given %d messages", given)
 	}
