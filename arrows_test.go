@@ -264,6 +264,10 @@ var rooms = map[string]room{
 		may: []string{"team", "ledger", "agent/model"}, never: append([]string{"net"}, noExec...),
 		why: "the loop of a turn: models, tools and mail come in by interfaces, so it starts nothing and reaches nobody by itself",
 	},
+	"agent/models": {
+		may: []string{"team", "tool", "agent/model", "agent/model/config"}, never: noSQL,
+		why: "what models there are, for every program that carries out the operations: no conversation is needed for it",
+	},
 	"agent/program": {
 		may: []string{"team", "ledger", "supervisor/quota", "tool", "tool/op", "agent", "agent/llm", "agent/model", "agent/model/config", "agent/tools", "agent/skills", "agent/secrets", "agent/mcp", "agent/confine"}, never: noSQL,
 		why: "the program of a member that a model leads: gives the loop its models, its tools and the team's operations",
@@ -333,14 +337,14 @@ var rooms = map[string]room{
 	},
 
 	"cmd": {
-		may:  []string{"team", leaf, "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/bundle", "backends/shim", "backends/tmux", "backends/pty", "backends/inproc", "ledger", "inbox", "worktree", "supervisor", "supervisor/policy", "supervisor/delivery", "supervisor/state", "tool", "tool/mcp", "tool/op", "tool/look", "tool/teamfile", "agent", "agent/program", "agent/model", "agent/model/config", "agent/specfile", "internal/adapter", "internal/courier", "internal/courier/codex", "internal/courier/opencode", "internal/courier/acp", "internal/courier/hook", "internal/control", "internal/tui", "internal/view", "internal/view/page", "internal/web", "internal/bridge"},
+		may:  []string{"team", leaf, "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/bundle", "backends/shim", "backends/tmux", "backends/pty", "backends/inproc", "ledger", "inbox", "worktree", "supervisor", "supervisor/policy", "supervisor/delivery", "supervisor/state", "tool", "tool/mcp", "tool/op", "tool/look", "tool/teamfile", "agent", "agent/models", "agent/program", "agent/model", "agent/model/config", "agent/specfile", "internal/adapter", "internal/courier", "internal/courier/codex", "internal/courier/opencode", "internal/courier/acp", "internal/courier/hook", "internal/control", "internal/tui", "internal/view", "internal/view/page", "internal/web", "internal/bridge"},
 		libs: []string{"github.com/spf13", xterm}, never: noSQL,
 		why: "cmd wires the rooms and speaks to people; libraries that do the work belong to a room",
 	},
 	"scripts": {may: []string{"internal/fakecli", "team", leaf, "backends", "internal/proc", "backends/bundle", "backends/inproc", "ledger", "inbox", "supervisor", "tool", "tool/op", "tool/teamfile", "internal/control"}, libs: []string{xsys, "github.com/google/jsonschema-go"}, why: "programs for developers"},
 	"bench":   {may: []string{"internal/fakecli", "team", leaf, "backends", "backends/bundle", "backends/tmux", "backends/pty", "backends/inproc", "ledger", "inbox", "mail", "worktree", "supervisor", "tool", "internal/courier", "internal/control"}, libs: []string{xsys, sqlite, "github.com/creack/pty"}, why: "programs for developers"},
 	".": {
-		may: []string{"team", "tool", "internal/control"}, never: noSQL,
+		may: []string{"team", "tool", "internal/control", "agent/models"}, never: noSQL,
 		why: "the front door of the library: the operations, with a supervisor for those that need one",
 	},
 }

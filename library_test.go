@@ -48,6 +48,22 @@ func TestNewFindsItsProgram(t *testing.T) {
 	}
 }
 
+// A program that uses the library lists models as the command line does.
+func TestLibraryKnowsModels(t *testing.T) {
+	t.Parallel()
+	env, err := teamctl.New(teamctl.Options{Home: t.TempDir(), Program: []string{"/bin/teamctl"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := env.Models(t.Context(), "", false)
+	if err != nil || len(list) == 0 || list[0].Provider != "script" || list[0].Models[0].Ref != "script/demo" {
+		t.Errorf("%+v, %v", list, err)
+	}
+	if _, err := env.CheckModel(t.Context(), "nosuch/model"); !team.IsCode(err, team.CodeNotFound) {
+		t.Errorf("a model of no provider: %v", err)
+	}
+}
+
 // A program of another module needs nothing but the import.
 func TestUsableFromAnotherModule(t *testing.T) {
 	t.Parallel()

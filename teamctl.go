@@ -3,6 +3,7 @@ package teamctl
 import (
 	"os/exec"
 
+	"github.com/teamctl/teamctl/agent/models"
 	"github.com/teamctl/teamctl/internal/control"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
@@ -41,5 +42,7 @@ func New(o Options) (*tool.Env, error) {
 		}
 		o.Program = []string{path}
 	}
-	return &tool.Env{Home: home, Dial: control.Dialer(o.Program), Writer: control.Writer}, nil
+	return &tool.Env{
+		Home: home, Dial: control.Dialer(o.Program), Writer: control.Writer, CheckModel: models.Check(home), Models: models.List(home),
+	}, nil
 }

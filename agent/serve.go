@@ -166,6 +166,9 @@ func (s *server) begin(ctx context.Context) error {
 	if err := s.tellLast(ctx); err != nil {
 		return err
 	}
+	if err := s.lookQueue(ctx); err != nil { // for wakes that are still to come
+		return err
+	}
 	var session ledger.Session
 	err = s.write(ctx, "open the session", func(c context.Context) (err error) {
 		session, err = s.in.Sessions.OpenSession(c, ledger.NewSession{
@@ -234,8 +237,12 @@ func (s *server) settle(ctx context.Context, r *running) error {
 		s.failed = cut(oneLine(r.out.Failed), maxFailure)
 		s.broken = r.out.State == team.TurnCancelled
 	}
-	if r.out.Failed != "" {
+	switch {
+	case r.out.Failed == "":
+	case r.job.Session == s.id.Session:
 		s.tellFailed(ctx, r.job.ID, r.out.Failed)
+	default: // its parent is told
+		s.out.line("turn %d of a child failed: %s", r.job.ID, r.out.Failed)
 	}
 	if s.quota != nil {
 		s.quota.Used(ctx, team.Usage{})

@@ -134,8 +134,13 @@ func (d *desk) over(ctx context.Context) error {
 	return d.on(context.WithoutCancel(ctx), func(c context.Context) { d.showWaiting(c, team.Working, "", "") })
 }
 
-// Pause implements llm.Desk.
+// Pause implements llm.Desk. A member whose turn waits for a child is shown as working.
 func (d *desk) Pause(ctx context.Context, what team.WaitFor, why string) (resume func(context.Context) error, err error) {
+	if what == "" {
+		ref := d.run.job.Ref()
+		err := d.Write(ctx, "give the lane back", func(c context.Context) error { return d.in.Sessions.YieldTurn(c, ref, why) })
+		return func(ctx context.Context) error { return d.resume(ctx, ref) }, err
+	}
 	if err := d.on(ctx, func(c context.Context) { d.showWaiting(c, team.Waiting, what, why) }); err != nil {
 		return nil, err
 	}

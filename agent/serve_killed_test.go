@@ -16,7 +16,6 @@ import (
 
 	"github.com/teamctl/teamctl/agent/llm"
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/team"
 )
 
 const (
@@ -69,15 +68,7 @@ func TestServeChild(t *testing.T) {
 		}
 	})
 	stop := s.startIn(ctx, ServeIn{First: "you are dev"})
-	s.until("the turns to end", func() bool {
-		jobs := s.turns()
-		for _, j := range jobs {
-			if !j.State.Ended() {
-				return false
-			}
-		}
-		return len(jobs) > 0 && len(s.messages("dev", team.KindIdle)) > 0
-	})
+	s.rested()
 	_ = stop(errors.New("the child is through"))
 	if err := os.WriteFile(filepath.Join(dir, "steps"), []byte(strconv.FormatInt(n.Load(), 10)), 0o600); err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 
 const (
 	sqlSpecs      = `SELECT config_json, created_at, updated_at FROM agent_specs ORDER BY id`
+	sqlSpecName   = `SELECT name FROM agent_specs WHERE id = ?`
 	sqlSpecID     = `SELECT id FROM agent_specs WHERE name = ?`
 	sqlSpecExists = `SELECT EXISTS (SELECT 1 FROM agent_specs WHERE id = ?)`
 	sqlSpecPut    = `INSERT INTO agent_specs(id, name, config_json, created_at, updated_at) VALUES (?1, ?2, ?3, ?4, ?4)

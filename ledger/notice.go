@@ -16,8 +16,8 @@ import (
 // notice about a terminated member (team.KindTeammateTerminated) is the system,
 // [team.SystemName], which is not a member: it has no token, role or mailbox,
 // its name is reserved, and no posted message may use it. The sender of a
-// notice about an idle or failed member (team.KindIdle) or a completed task
-// (team.KindTaskCompleted) is the member.
+// notice about an idle or failed member (team.KindIdle), a completed task
+// (team.KindTaskCompleted) or trouble of its own (team.KindError) is the member.
 type Notice struct {
 	Kind      team.Kind `json:"kind"`
 	Text      string    `json:"text"`
@@ -100,7 +100,7 @@ func (t *tx) notice(m Member, n Notice) (posted, error) {
 	switch n.Kind {
 	case team.KindTeammateTerminated:
 		from = team.SystemName
-	case team.KindIdle, team.KindTaskCompleted:
+	case team.KindIdle, team.KindTaskCompleted, team.KindError:
 	default:
 		return posted{}, team.Errorf(team.CodeInvalid, "invalid kind of notice: %s", n.Kind).WithReason(team.ReasonInvalidKind)
 	}

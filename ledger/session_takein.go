@@ -18,7 +18,12 @@ const (
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
 	sqlBacklogTaken = `UPDATE session_backlog SET entry = ? WHERE session = ? AND entry IS NULL AND id <= ?`
 	sqlBacklogOut   = `DELETE FROM session_backlog WHERE session = ? AND source = ? AND entry IS NULL`
-	sqlEntryKnown   = `SELECT EXISTS (SELECT 1 FROM session_entries WHERE session = ?1 AND source = ?2)
+	sqlBacklogKnown = `SELECT EXISTS (SELECT 1 FROM session_backlog WHERE session = ? AND source = ? AND kind = 'message')`
+	// The turn that has an entry: the one that appended it, or the first that began behind it.
+	sqlEntryTurn = `SELECT coalesce(e.job, (SELECT j.id FROM turn_jobs j WHERE j.session = e.session AND j.input IS NULL AND j.state <> 'steered'
+		AND (j.start_seq >= e.seq OR j.attempt = 0) AND (j.ended_at = 0 OR j.ended_at >= e.at) ORDER BY j.id LIMIT 1), 0)
+		FROM session_entries e WHERE e.session = ? AND e.source = ?`
+	sqlEntryKnown = `SELECT EXISTS (SELECT 1 FROM session_entries WHERE session = ?1 AND source = ?2)
 		OR EXISTS (SELECT 1 FROM session_backlog WHERE session = ?1 AND source = ?2)`
 )
 
@@ -44,10 +49,11 @@ type TakeIn struct {
 	Turn    *TurnRef       `json:"turn,omitempty"`
 }
 
-// TakenIn is what became of input.
+// TakenIn is what became of input. For one input that is no mail and whose source is known
+// it is what became of the first.
 type TakenIn struct {
 	Entries    []Entry `json:"entries,omitempty"` // new ones; known sources are missing
-	Job        int64   `json:"job,omitempty"`     // the turn that sees it
+	Job        int64   `json:"job,omitempty"`     // the turn that sees it; of the backlog the one that runs before
 	Backlogged bool    `json:"backlogged,omitempty"`
 }
 
@@ -73,6 +79,9 @@ func takeIn(t *tx, in TakeIn) (out TakenIn, err error) {
 	}
 	if in.Lane == "" {
 		in.Lane = laneOf(s.Key)
+	}
+	if out, known, err := t.takenBefore(in); known || err != nil {
+		return out, err
 	}
 	if err := t.hop(s, in.Hop); err != nil {
 		return out, err
@@ -103,10 +112,25 @@ func takeIn(t *tx, in TakeIn) (out TakenIn, err error) {
 	}
 	if len(queued) > 0 {
 		out.Job = queued[0].ID
-		return out, nil
+		_, err = t.exec(sqlJobHop, in.Hop, out.Job)
+		return out, err
 	}
 	out.Job, err = t.queue(TurnJob{Session: s.Key, Lane: in.Lane, Cause: in.Cause, Hop: in.Hop}, "")
 	return out, err
+}
+
+// takenBefore returns what became of the first input of its source, where that is not for the
+// turn under way: the entry that it has become, or the item of the backlog.
+func (t *tx) takenBefore(in TakeIn) (out TakenIn, known bool, err error) {
+	if in.Turn != nil || len(in.Inputs) != 1 || in.Inputs[0].Source == "" || in.Inputs[0].Message != "" {
+		return out, false, nil // mail is accepted again, too
+	}
+	source := in.Inputs[0].Source
+	if out.Backlogged, _, err = value[bool](t, sqlBacklogKnown, in.Session, source); err != nil || out.Backlogged {
+		return out, out.Backlogged, err
+	}
+	out.Job, known, err = value[int64](t, sqlEntryTurn, in.Session, source)
+	return out, known, err
 }
 
 // inputs appends input to the transcript and accepts its deliveries.
@@ -179,7 +203,7 @@ func (t *tx) backlog(session string, b BacklogItem) error {
 
 // drain moves the backlog of a session, and the announces that found it full, into one
 // entry of the transcript.
-func (t *tx) drain(j TurnJob) (e Entry, some bool, err error) {
+func (t *tx) drain(j *TurnJob) (e Entry, some bool, err error) {
 	var list []BacklogItem
 	if err := t.each(sqlBacklog, func(r *sql.Rows) error {
 		b, err := scanBacklog(r)
@@ -192,10 +216,14 @@ func (t *tx) drain(j TurnJob) (e Entry, some bool, err error) {
 	if err != nil || len(list)+len(late) == 0 {
 		return e, false, err
 	}
+	hop, _, err := value[int](t, sqlAnnounceHop, j.Session)
+	if err != nil {
+		return e, false, err
+	}
 	lines := []string{"[Backlog]"}
 	var from []json.RawMessage
 	for _, b := range list {
-		lines = append(lines, b.Text)
+		lines, hop = append(lines, b.Text), max(hop, b.Hop)
 		if len(b.Provenance) > 0 {
 			from = append(from, b.Provenance)
 		}
@@ -220,6 +248,12 @@ func (t *tx) drain(j TurnJob) (e Entry, some bool, err error) {
 	}
 	if _, err := t.exec(sqlAnnounceTaken, j.Session); err != nil {
 		return e, false, err
+	}
+	if hop > j.Hop {
+		j.Hop = hop
+		if _, err := t.exec(sqlJobHop, hop, j.ID); err != nil {
+			return e, false, err
+		}
 	}
 	return e, true, t.event(Event{What: team.EventSessionDrained, ID: j.Session, Data: json.RawMessage(mustJSON(map[string]any{"turn": j.ID, "items": len(list) + len(late), "entry": e.Seq}))})
 }

@@ -168,20 +168,15 @@ type BacklogItem struct {
 	At         int64           `json:"at,omitempty"`
 }
 
-// Announce tells a parent session that a turn of its child has ended.
-type Announce struct {
-	Key  string          `json:"key"`  // announce:PARENT:CHILD:RUN; a known one changes nothing
-	Text string          `json:"text"` // what the parent's transcript gets
-	Meta json.RawMessage `json:"meta"` // what the parent's next turn, and no other, is shown
-}
-
-// Announced is a recorded announce.
+// Announced tells a parent session that a turn of its child has ended.
 type Announced struct {
-	ID     int64  `json:"id"`
-	Parent string `json:"parent"`
-	Child  string `json:"child"`
-	Announce
-	Hop int   `json:"hop"`
-	Job int64 `json:"job,omitempty"` // the turn that is shown it
-	At  int64 `json:"at"`
+	ID     int64           `json:"id"`
+	Parent string          `json:"parent"`
+	Child  string          `json:"child"`
+	Key    string          `json:"key"`  // AnnounceKey
+	Text   string          `json:"text"` // what the parent's transcript gets
+	Meta   json.RawMessage `json:"meta"` // a team.Announce: what the parent's next turn, and no other, is shown
+	Hop    int             `json:"hop"`
+	Job    int64           `json:"job,omitempty"` // the turn that is shown it
+	At     int64           `json:"at"`
 }

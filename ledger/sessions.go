@@ -43,6 +43,7 @@ const (
 	DefaultChildren = 5
 	MaxChildren     = 20
 	defaultMaxHops  = 3
+	MaxWakes        = 5 // of a session that are still to come
 )
 
 // NewSession describes a session to open.
@@ -238,15 +239,6 @@ func closeSession(t *tx, a closeArgs) (none, error) {
 }
 
 func (t *tx) closeSession(key, why string) error {
-	kids, err := column[string](t, sqlSessionChildren, key)
-	if err != nil {
-		return err
-	}
-	for _, kid := range kids {
-		if err := t.closeSession(kid, why); err != nil {
-			return err
-		}
-	}
 	if n, err := t.exec(sqlSessionClose, t.now, key); err != nil || n == 0 {
 		return err
 	}
@@ -256,6 +248,16 @@ func (t *tx) closeSession(key, why string) error {
 	}
 	for _, j := range jobs {
 		if err := t.cancel(j, why); err != nil {
+			return err
+		}
+	}
+	// Behind itself: a closed parent is told of no end of its children.
+	kids, err := column[string](t, sqlSessionChildren, key)
+	if err != nil {
+		return err
+	}
+	for _, kid := range kids {
+		if err := t.closeSession(kid, why); err != nil {
 			return err
 		}
 	}

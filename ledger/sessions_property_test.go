@@ -243,7 +243,7 @@ func TestClaimsAtOnce(t *testing.T) {
 		key := fmt.Sprintf("agent:default:teammate:m%d", i)
 		r.open(NewSession{Key: key, Member: key})
 		for n := range turns {
-			if _, err := r.QueueTurn(r.ctx, NewTurn{Session: key, Input: fmt.Sprint("turn ", n)}); err != nil {
+			if _, err := r.QueueTurn(r.ctx, NewTurn{Session: key, Cause: team.CauseMessage, Input: fmt.Sprint("turn ", n)}); err != nil {
 				t.Fatal(err)
 			}
 		}

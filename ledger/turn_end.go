@@ -38,15 +38,13 @@ type TurnEnd struct {
 	Results   []CallResult    `json:"results,omitempty"` // of calls that are open; those of others say that the turn ended
 	Entries   []NewEntry      `json:"entries,omitempty"`
 	Usage     json.RawMessage `json:"usage,omitempty"`
-	Result    json.RawMessage `json:"result,omitempty"`
-	// Announce tells the parent of a child session. It is ignored where there is none.
-	Announce *Announce `json:"announce,omitempty"`
+	Result    json.RawMessage `json:"result,omitempty"` // a team.TurnReport
 }
 
 // EndedTurn is what followed from an end.
 type EndedTurn struct {
 	Next int64 `json:"next,omitempty"` // a turn queued for what waits
-	// Dropped says why the announce was not passed on; "" if it was.
+	// Dropped says why the parent of a child was not told; "" if it was.
 	Dropped string `json:"dropped,omitempty"`
 }
 
@@ -59,8 +57,8 @@ type TurnSteer struct {
 	Usage   json.RawMessage `json:"usage,omitempty"`
 }
 
-// EndTurn ends a turn, notifies the parent session and queues a turn for the backlog,
-// in one transaction.
+// EndTurn ends a turn, notifies the parent session if there is one, and queues a turn for the
+// backlog, in one transaction.
 func (l *Ledger) EndTurn(ctx context.Context, e TurnEnd) (EndedTurn, error) {
 	return write[EndedTurn](ctx, l, opTurnEnd, e)
 }
@@ -119,10 +117,9 @@ func endTurn(t *tx, e TurnEnd) (out EndedTurn, err error) {
 	if err := t.finish(j, e.State, e.Reason, e.Usage, e.Result); err != nil {
 		return out, err
 	}
-	if e.Announce != nil {
-		if out.Dropped, err = t.announce(j, *e.Announce); err != nil {
-			return out, err
-		}
+	j.State, j.Reason, j.Usage, j.Result = e.State, e.Reason, e.Usage, e.Result
+	if out.Dropped, err = t.announce(j); err != nil {
+		return out, err
 	}
 	out.Next, err = t.follow(j.Session)
 	return out, err
@@ -262,7 +259,7 @@ func (t *tx) recoverTurn(j TurnJob) (TurnJob, error) {
 		return j, t.giveUp(&j, team.TurnCancelled, j.Cancel)
 	}
 	if j.Crashes >= maxCrashes {
-		return j, t.giveUp(&j, team.TurnFailed, "crashes")
+		return j, t.giveUp(&j, team.TurnFailed, team.TurnCrashes)
 	}
 	if _, err := t.exec(sqlJobProgress, team.TurnQueued, "its process ended", j.Crashes, 0, j.ID); err != nil {
 		return j, err
@@ -281,6 +278,9 @@ func (t *tx) giveUp(j *TurnJob, state team.TurnState, why string) error {
 		return err
 	}
 	j.State, j.Reason = state, why
+	if _, err := t.announce(*j); err != nil {
+		return err
+	}
 	_, err := t.follow(j.Session)
 	return err
 }

@@ -23,7 +23,7 @@ const (
 	sqlJobPut = `INSERT INTO turn_jobs(session, lane, cause, rank, hop, input, not_before, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`
 	// A session's first job in line is the one of the highest rank, then the oldest. It
 	// is due, nothing of the session runs, and its lane has a place left.
-	sqlJobClaim = `UPDATE turn_jobs SET state = 'running', attempt = attempt + 1, generation = ?2, lease_until = ?3, started_at = ?4, yielded = 0, reason = '',
+	sqlJobClaim = `UPDATE turn_jobs SET state = 'running', attempt = attempt + 1, generation = ?2, lease_until = ?3, started_at = iif(started_at > 0, started_at, ?4), yielded = 0, reason = '',
 		start_seq = (SELECT last_seq FROM sessions WHERE session_key = turn_jobs.session)
 		WHERE id = (SELECT j.id FROM sessions s JOIN turn_jobs j ON j.id = (
 				SELECT q.id FROM turn_jobs q WHERE q.session = s.session_key AND q.state = 'queued' AND q.not_before <= ?4 ORDER BY q.rank DESC, q.id LIMIT 1)
@@ -45,6 +45,8 @@ const (
 	sqlJobYield  = `UPDATE turn_jobs SET yielded = 1, reason = ? WHERE id = ?`
 	sqlJobEnd    = `UPDATE turn_jobs SET state = ?, reason = ?, usage = ?, result = ?, ended_at = ?, lease_until = 0, yielded = 0 WHERE id = ?`
 	sqlJobBack   = `UPDATE turn_jobs SET state = 'queued', reason = ?, usage = ?, not_before = ?, lease_until = 0, yielded = 0, generation = '' WHERE id = ?`
+	sqlJobHop    = `UPDATE turn_jobs SET hop = max(hop, ?) WHERE id = ?`
+	sqlWakes     = `SELECT count(*) FROM turn_jobs WHERE session = ? AND state = 'queued' AND cause = 'wake' AND attempt = 0`
 	sqlJobCancel = `UPDATE turn_jobs SET cancel = ? WHERE id = ?`
 	sqlJobNote   = `UPDATE turn_jobs SET effective = coalesce(?, effective), usage = coalesce(?, usage) WHERE id = ?`
 	sqlJobLease  = `UPDATE turn_jobs SET lease_until = ? WHERE state = 'running' AND generation = ? AND session IN (SELECT session_key FROM sessions WHERE member = ?)`
@@ -97,7 +99,8 @@ type NewTurn struct {
 }
 
 // QueueTurn queues a turn of its own, beside what the session has: a wake at a time.
-// Errors: CodeNotFound session_not_found; CodeConflict session_closed; CodeLimit hop_limit.
+// Errors: CodeNotFound session_not_found; CodeConflict session_closed; CodeLimit hop_limit,
+// too_many_wakes.
 func (l *Ledger) QueueTurn(ctx context.Context, n NewTurn) (job int64, err error) {
 	return write[int64](ctx, l, opTurnQueue, n)
 }
@@ -193,7 +196,7 @@ func claimTurn(t *tx, in ClaimTurnIn) (*ClaimedTurn, error) {
 	if err := t.jobEvent(team.EventTurnStarted, j, team.TurnQueued, ""); err != nil {
 		return nil, err
 	}
-	if out.Entries, err = t.begin(j); err != nil {
+	if out.Entries, err = t.begin(&out.Job); err != nil {
 		return nil, err
 	}
 	out.Announces, err = t.announces(j)
@@ -201,7 +204,7 @@ func claimTurn(t *tx, in ClaimTurnIn) (*ClaimedTurn, error) {
 }
 
 // begin adds to the transcript what a turn begins with.
-func (t *tx) begin(j TurnJob) ([]Entry, error) {
+func (t *tx) begin(j *TurnJob) ([]Entry, error) {
 	var out []Entry
 	input, _, err := value[string](t, sqlJobInput, j.ID)
 	if err != nil {
@@ -237,6 +240,15 @@ func queueTurn(t *tx, n NewTurn) (int64, error) {
 	}
 	if n.Cause == "" {
 		n.Cause = team.CauseWake
+	}
+	if n.Cause == team.CauseWake {
+		waits, _, err := value[int](t, sqlWakes, n.Session)
+		if err != nil {
+			return 0, err
+		}
+		if waits >= MaxWakes {
+			return 0, team.Errorf(team.CodeLimit, "session %s waits for %d wakes already", n.Session, waits).WithReason(team.ReasonTooManyWakes)
+		}
 	}
 	if n.Lane == "" {
 		n.Lane = laneOf(n.Session)
@@ -309,7 +321,11 @@ func (t *tx) cancel(j TurnJob, why string) error {
 		}
 		was := j.State
 		j.State = team.TurnCancelled
+		j.Cancel, j.Reason = why, why
 		if err := t.jobEvent(team.EventTurnCancelled, j, was, why); err != nil {
+			return err
+		}
+		if _, err := t.announce(j); err != nil {
 			return err
 		}
 		_, err := t.follow(j.Session)

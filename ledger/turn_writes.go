@@ -43,6 +43,9 @@ type TurnResults struct {
 type CallResult struct {
 	CallID string   `json:"callId"`
 	Entry  NewEntry `json:"entry"` // of kind tool_result
+	// Collects are the keys of announces whose results it has: they begin no turn, and are
+	// shown to none.
+	Collects []string `json:"collects,omitempty"`
 }
 
 // Answered records a complete answer of the model together with the calls that it asks
@@ -177,6 +180,9 @@ func (t *tx) endCalls(j TurnJob, list []CallResult) (out []Entry, err error) {
 			return nil, err
 		}
 		out = append(out, e)
+		if err := t.collect(j, r.Collects); err != nil {
+			return nil, err
+		}
 	}
 	return out, nil
 }

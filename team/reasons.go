@@ -244,6 +244,7 @@ const (
 	ReasonTooLong              = "too_long"
 	ReasonTooMany              = "too_many"
 	ReasonTooManyChildren      = "too_many_children"
+	ReasonTooManyWakes         = "too_many_wakes"
 	ReasonTurnNotFound         = "turn_not_found"
 	ReasonUnbornHead           = "unborn_head"
 	ReasonUnknownAgent         = "unknown_agent"
@@ -506,6 +507,7 @@ var reasons = []Word{
 	{ReasonTooLong, "The value exceeds its limit."},
 	{ReasonTooMany, "The number exceeds its limit."},
 	{ReasonTooManyChildren, "The session has too many children."},
+	{ReasonTooManyWakes, "The session waits for too many times already."},
 	{ReasonTurnNotFound, "There is no such turn."},
 	{ReasonUnbornHead, "The repository has no commit yet."},
 	{ReasonUnknownAgent, "There is no such agent kind."},

@@ -6,10 +6,22 @@ import (
 	"strings"
 )
 
+// AboutSessions reports whether an operation is about sessions, specs or models.
+func AboutSessions(name string) bool {
+	for _, p := range aboutSessions {
+		if wild(p, name) {
+			return true
+		}
+	}
+	return false
+}
+
+var aboutSessions = []string{"session_*", "agent_*", "agents_*", "models_*", "subagent_*"}
+
 // Restricted are the tools that a session of kind subagent or cron has only where its
 // spec's Allow names them: commands, pages, servers of other people, sessions and specs.
 func Restricted() []string {
-	return []string{"shell", "shell_output", "shell_kill", "fetch", "mcp__*", "session_*", "agent_*", "agents_*", "models_*", "subagent_*"}
+	return append([]string{"shell", "shell_output", "shell_kill", "fetch", "mcp__*"}, aboutSessions...)
 }
 
 // In is what the filter of a spec leaves in a session of that kind.

@@ -82,7 +82,7 @@ func (t *turn) callAll(ctx context.Context, calls []model.Call) error {
 		}
 		t.showCall(c, r, took[i])
 		m := meta{Failed: r.Failed, Millis: took[i].Milliseconds(), Paths: r.Paths, Diff: r.Diff, File: r.File, Seen: r.Seen}
-		if err := t.result(context.WithoutCancel(ctx), c, m, r.Text); err != nil {
+		if err := t.result(context.WithoutCancel(ctx), c, m, r); err != nil {
 			return errors.Join(err, ctx.Err())
 		}
 	}
@@ -90,7 +90,8 @@ func (t *turn) callAll(ctx context.Context, calls []model.Call) error {
 }
 
 // result commits the result of a call.
-func (t *turn) result(ctx context.Context, c model.Call, m meta, text string) error {
+func (t *turn) result(ctx context.Context, c model.Call, m meta, r Result) error {
+	text := r.Text
 	m.Call, m.Tool = c.ID, c.Name
 	if text == "" {
 		text = "(no output)"
@@ -101,7 +102,7 @@ func (t *turn) result(ctx context.Context, c model.Call, m meta, text string) er
 	text, m.Long = t.keep(text, shortResult)
 	return t.commit(ctx, "record the result of a call", func(w context.Context) ([]ledger.Entry, error) {
 		return t.Sessions.EndCalls(w, ledger.TurnResults{Ref: t.ref, Results: []ledger.CallResult{{
-			CallID: c.ID, Entry: ledger.NewEntry{Kind: ledger.EntryToolResult, Content: text, Meta: m.raw()},
+			CallID: c.ID, Entry: ledger.NewEntry{Kind: ledger.EntryToolResult, Content: text, Meta: m.raw()}, Collects: r.Collects,
 		}}})
 	})
 }

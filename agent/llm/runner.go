@@ -35,6 +35,8 @@ type Setup struct {
 	MaxOutput   int
 	Rounds      int             // maximum number of answers in a turn; 0 for 100
 	Effective   json.RawMessage // recorded with the job
+	// Report returns the result of the turn when it ends; nil: none.
+	Report func(ctx context.Context) json.RawMessage
 	// Ephemeral is rendered for each request and not stored; nil: none.
 	Ephemeral func(ctx context.Context) (string, error)
 }
@@ -64,6 +66,8 @@ type Result struct {
 	Paths  []string          // files that it changed
 	File   string            // file with the whole of a long text
 	Seen   map[string]string // hashes of files whose content the session knows now, by path
+	// Collects are the keys of announces whose results it has.
+	Collects []string
 }
 
 // Desk is a turn's access to the agent that runs it: its mail, its screen and its team.
@@ -84,8 +88,8 @@ type Desk interface {
 	// Wait returns after the duration, or earlier after a relevant change. The member is shown as
 	// waiting if it waits for people.
 	Wait(ctx context.Context, d time.Duration, what team.WaitFor, why string) error
-	// Pause shows that the turn waits for people, and releases its place in the lane; resume, which
-	// must be called, ends both.
+	// Pause shows that the turn waits for people, unless what is empty, and releases its place
+	// in the lane; resume, which must be called, ends both.
 	Pause(ctx context.Context, what team.WaitFor, why string) (resume func(context.Context) error, err error)
 	// Write carries out a write regardless of the end of ctx, and retries until the ledger has
 	// accepted or refused it.

@@ -25,12 +25,23 @@ type meta struct {
 	Kept   int64             `json:"kept,omitempty"`    // of a compaction: seq of the first entry still sent
 	Short  int64             `json:"short,omitempty"`   // of a compaction: results before this seq are sent shortened
 	Asked  bool              `json:"compact,omitempty"` // of an event: a compaction was requested
-	Task   string            `json:"task,omitempty"`    // of a user entry: the request in the sender's own words
+	Task   task              `json:"task,omitempty"`    // of a user entry: the request in the sender's own words
 	File   string            `json:"file,omitempty"`    // file with a long text
 	Long   string            `json:"long,omitempty"`    // the file of Texts that has the entry's text
 	Bytes  string            `json:"bytes,omitempty"`   // the file of Texts with the provider's bytes of an answer
 	Seen   map[string]string `json:"seen,omitempty"`    // of a tool_result: hashes of the files that it showed or wrote
 	Usage  *team.Usage       `json:"usage,omitempty"`   // of the request that an assistant entry answers
+}
+
+// task is what a user entry asks for. An announce has an object in its place, which asks for
+// nothing.
+type task string
+
+func (t *task) UnmarshalJSON(b []byte) error {
+	if len(b) > 0 && b[0] == '{' {
+		return nil
+	}
+	return json.Unmarshal(b, (*string)(t))
 }
 
 func metaOf(e ledger.Entry) (m meta, err error) {

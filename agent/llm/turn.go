@@ -140,7 +140,7 @@ func (t *turn) task(short bool) string {
 			continue
 		}
 		if text = e.Content; short {
-			text = cmp.Or(t.entries.metas[i].Task, text)
+			text = cmp.Or(string(t.entries.metas[i].Task), text)
 		}
 	}
 	return text
@@ -222,8 +222,13 @@ func (t *turn) commit(ctx context.Context, doing string, write func(context.Cont
 func (t *turn) end(ctx context.Context, state team.TurnState, why string, entries []ledger.NewEntry) (Outcome, error) {
 	after := context.WithoutCancel(ctx)
 	in := ledger.TurnEnd{Ref: t.ref, State: state, Reason: why, Entries: entries, Usage: t.usage(entries...)}
+	if t.setup.Report != nil && state.Ended() {
+		in.Result = t.setup.Report(after)
+	}
+	dropped := ""
 	err := t.desk.Write(after, "end a turn", func(c context.Context) error {
-		_, err := t.Sessions.EndTurn(c, in)
+		ended, err := t.Sessions.EndTurn(c, in)
+		dropped = ended.Dropped
 		return err
 	})
 	if err != nil {
@@ -231,6 +236,9 @@ func (t *turn) end(ctx context.Context, state team.TurnState, why string, entrie
 	}
 	if state != team.TurnQueued {
 		t.showUsed(t.used(entries...))
+	}
+	if dropped != "" {
+		t.desk.Line("[its parent is not told: %s]", dropped)
 	}
 	o := Outcome{State: state}
 	if state == team.TurnFailed {

@@ -59,8 +59,8 @@ func TestSkillsListedAreLoaded(t *testing.T) {
 		{team.Filter{}, "mine theirs"}, {team.Filter{Deny: []string{"theirs"}}, "mine"}, {team.Filter{Allow: []string{"the*"}}, "theirs"}, {team.Filter{Allow: []string{}}, ""},
 	} {
 		spec := team.AgentSpec{Policy: team.SpecPolicy{Skills: c.policy}}
-		list, loads := p.skillsOf(spec)
-		prompt := p.system(spec, list, model.Info{})
+		list, loads := p.skillsOf(spec.Policy.Skills)
+		prompt := p.system(team.SessionTeammate, spec, list, model.Info{})
 		for _, name := range []string{"mine", "theirs"} {
 			has := strings.Contains(c.want, name)
 			if strings.Contains(prompt, "about "+name) != has {

@@ -10,6 +10,7 @@ import (
 	"github.com/teamctl/teamctl/agent/model/config"
 	"github.com/teamctl/teamctl/agent/tools"
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )
 
@@ -46,15 +47,22 @@ func Preview(ctx context.Context, t *tool.Team, s ledger.Session) (out Prompt, e
 	if err != nil {
 		return out, err
 	}
-	list, loads := p.skillsOf(spec)
-	policy, err := policyOf(s, m, spec)
+	key, err := team.ParseSessionKey(s.Key)
 	if err != nil {
 		return out, err
 	}
-	if len(policy.Filter(loads)) == 0 {
+	filters, err := p.skillFilters(ctx, s, spec)
+	if err != nil {
+		return out, err
+	}
+	list, loads := p.skillsOf(filters...)
+	if loads, err = p.filter(ctx, s, m, spec, loads); err != nil {
+		return out, err
+	}
+	if len(loads) == 0 {
 		list = nil
 	}
-	out.System = p.system(spec, list, info)
+	out.System = p.system(key.Kind, spec, list, info)
 	remembered, err := p.recall(ctx, s, spec)
 	if err != nil {
 		return out, err

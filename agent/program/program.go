@@ -31,7 +31,7 @@ type Program struct {
 	Place team.Place
 
 	id        agent.Identity
-	ops       *op.Session
+	ops       map[string]*op.Session // by session
 	work      *agent.Work
 	mu        sync.Mutex
 	spaces    map[string]*tools.Space // by session
@@ -69,14 +69,6 @@ func (p *Program) Run(ctx context.Context, id agent.Identity) error {
 		return err
 	}
 	p.work = agent.NewWork(id, p.Env)
-	who := p.Who
-	if who == nil {
-		who = func(ctx context.Context, t *tool.Team) (tool.Caller, error) {
-			return t.Identify(ctx, id.AgentID, p.Token)
-		}
-	}
-	p.ops = op.NewSession(p.Tools, id.Team, who, func() tool.Caller { return tool.Caller{Name: id.Name} })
-	p.ops.Place = p.Place
 	ref, err := birthModel(id.Model)
 	if err != nil {
 		return err
@@ -91,7 +83,7 @@ func (p *Program) Run(ctx context.Context, id agent.Identity) error {
 
 // begin initialises the program for sessions.
 func (p *Program) begin(id agent.Identity) {
-	p.id, p.spaces, p.providers = id, map[string]*tools.Space{}, map[string]string{}
+	p.id, p.ops, p.spaces, p.providers = id, map[string]*op.Session{}, map[string]*tools.Space{}, map[string]string{}
 }
 
 // birthModel returns the model requested by a spawn, as the initial override of a new session.

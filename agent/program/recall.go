@@ -33,10 +33,7 @@ func (p *Program) recall(ctx context.Context, s ledger.Session, spec team.AgentS
 	if err != nil {
 		return "", err
 	}
-	on := key.Kind != team.SessionSubagent && key.Kind != team.SessionCron
-	if policy.Memory != nil {
-		on = *policy.Memory
-	}
+	on := remembers(key.Kind, policy)
 	if _, serr := os.Stat(p.Team.Layout.Home.Memory()); !on || errors.Is(serr, fs.ErrNotExist) {
 		return "", nil
 	}
@@ -51,13 +48,26 @@ func (p *Program) recall(ctx context.Context, s ledger.Session, spec team.AgentS
 	return text, err
 }
 
+// remembers reports whether a session of that kind has a memory: children have none unless
+// their spec says so.
+func remembers(kind team.SessionKind, policy team.ContextPolicy) bool {
+	if policy.Memory != nil {
+		return *policy.Memory
+	}
+	return kind != team.SessionSubagent && kind != team.SessionCron
+}
+
 // asks returns a memory query of a session.
 func (p *Program) asks(s ledger.Session, spec team.AgentSpec, text string) memory.Query {
 	return memory.Query{Text: text, Session: s.Key, Team: p.Team.Layout.Key, Agent: p.Member.Name, Keys: spec.Context.MemoryFilter}
 }
 
 // memoryTools returns the memory tools of a session: it can change only entries of its own member.
+// A child without a memory has none.
 func (p *Program) memoryTools(s ledger.Session, spec team.AgentSpec) []tools.Tool {
+	if s.Owner != "" && !remembers(team.SessionSubagent, spec.Context) {
+		return nil
+	}
 	own := p.Team.Layout.Key + "/" + p.Member.Name + "/"
 	type saveIn struct {
 		Name string   `json:"name" jsonschema:"what it is found by; an entry of yours with this name is replaced"`

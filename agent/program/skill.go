@@ -21,10 +21,13 @@ const (
 	bytesPerToken = 4
 )
 
-// skillsOf returns the skills of an agent, and a tool that loads one of them, if there are any.
-func (p *Program) skillsOf(spec team.AgentSpec) ([]skills.Skill, []tools.Tool) {
-	all, _ := skills.Find(p.Team.Layout.Home.Dir, p.repo()) // doctor reports broken ones
-	list := skills.Allowed(all, spec.Policy.Skills)
+// skillsOf returns the skills that all filters allow, and a tool that loads one of them, if there are
+// any.
+func (p *Program) skillsOf(filters ...team.Filter) ([]skills.Skill, []tools.Tool) {
+	list, _ := skills.Find(p.Team.Layout.Home.Dir, p.repo()) // doctor reports broken ones
+	for _, f := range filters {
+		list = skills.Allowed(list, f)
+	}
 	if len(list) == 0 {
 		return nil, nil
 	}

@@ -32,6 +32,7 @@ func (p *Program) space(ctx context.Context, session string, cfg *config.Config)
 	if s := p.spaces[session]; s != nil {
 		return s, nil
 	}
+	p.closeOld(ctx)
 	home := p.Team.Layout.Home
 	dir := p.outputs()
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -61,6 +62,18 @@ func (p *Program) space(ctx context.Context, session string, cfg *config.Config)
 	}
 	p.spaces[session] = s
 	return s, nil
+}
+
+// closeOld ends the background commands of closed sessions. The lock is held.
+func (p *Program) closeOld(ctx context.Context) {
+	for key, space := range p.spaces {
+		if s, err := p.Team.Ledger.Session(ctx, key); err == nil && s.State == ledger.SessionClosed {
+			_ = space.Close() // what could not be ended is ended by the next life
+			delete(p.spaces, key)
+			delete(p.ops, key)
+			delete(p.providers, key)
+		}
+	}
 }
 
 // close ends the background commands.
@@ -114,10 +127,41 @@ func (p *Program) rules(ctx context.Context) (tools.Rules, error) {
 	return tools.Rules{Permissions: rules, Member: m.Name, Mode: cmp.Or(m.Spec.Mode, team.ModeDefault)}, err
 }
 
-// policyOf returns the restrictions of a session's tools.
-func policyOf(s ledger.Session, m ledger.Member, spec team.AgentSpec) (tools.Policy, error) {
-	key, err := team.ParseSessionKey(s.Key)
-	return tools.Policy{Spec: spec.Policy.Tools, Kind: key.Kind, Mode: m.Spec.Mode}, err
+// filter returns the tools that a session may use: those that its own spec, its kind and the mode
+// of the member allow, and that its parents have too.
+func (p *Program) filter(ctx context.Context, s ledger.Session, m ledger.Member, spec team.AgentSpec, all []tools.Tool) ([]tools.Tool, error) {
+	for {
+		key, err := team.ParseSessionKey(s.Key)
+		if err != nil {
+			return nil, err
+		}
+		all = tools.Policy{Spec: spec.Policy.Tools, Kind: key.Kind, Mode: m.Spec.Mode}.Filter(all)
+		if s.Owner == "" {
+			return all, nil
+		}
+		if s, err = p.Team.Ledger.Session(ctx, s.Owner); err != nil {
+			return nil, err
+		}
+		if spec, err = p.spec(ctx, s); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// skillFilters returns the filters of a session's skills: its own and those of its parents.
+func (p *Program) skillFilters(ctx context.Context, s ledger.Session, spec team.AgentSpec) ([]team.Filter, error) {
+	out := []team.Filter{spec.Policy.Skills}
+	for s.Owner != "" {
+		var err error
+		if s, err = p.Team.Ledger.Session(ctx, s.Owner); err != nil {
+			return nil, err
+		}
+		if spec, err = p.spec(ctx, s); err != nil {
+			return nil, err
+		}
+		out = append(out, spec.Policy.Skills)
+	}
+	return out, nil
 }
 
 // toolset returns the tools that a turn of the session lists and can call, by name: those of its
@@ -129,21 +173,25 @@ func (p *Program) toolset(ctx context.Context, s ledger.Session, m ledger.Member
 	}
 	all := append(space.Tools(), more...)
 	all = append(all, p.mcpTools(ctx, cfg, servers, space)...)
-	ops, err := p.operations(ctx)
+	ops, err := p.operations(ctx, s.Key)
 	if err != nil {
 		return nil, nil, err
 	}
 	run := map[string]llm.Tool{}
 	for _, o := range ops {
-		all = append(all, tools.Tool{Tool: o.Tool, Class: tools.Team, ReadOnly: o.ReadOnly})
+		class := tools.Team
+		if team.AboutSessions(o.Name) {
+			class = tools.Session
+		}
+		all = append(all, tools.Tool{Tool: o.Tool, Class: class, ReadOnly: o.ReadOnly})
 		run[o.Name] = o
 	}
-	policy, err := policyOf(s, m, spec)
+	allowed, err := p.filter(ctx, s, m, spec, all)
 	if err != nil {
 		return nil, nil, err
 	}
 	var out []llm.Tool
-	for _, t := range policy.Filter(all) {
+	for _, t := range allowed {
 		if o, ok := run[t.Name]; ok {
 			out = append(out, o)
 			continue

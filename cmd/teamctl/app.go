@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/teamctl/teamctl/agent/models"
 	"github.com/teamctl/teamctl/agent/program"
 	"github.com/teamctl/teamctl/agent/specfile"
 	"github.com/teamctl/teamctl/internal/control"
@@ -249,7 +250,7 @@ func (a *app) toolsIn(home team.Home) (*tool.Env, error) {
 		dir = "" // the directory was removed: it selects no team
 	}
 	return &tool.Env{Home: home, Dial: control.DialerFrom([]string{exe}, a.origin), Writer: control.Writer, Watch: a.watch, Dir: dir,
-		CheckModel: program.CheckModel(home), CheckConfine: program.CheckConfine, Models: program.Models(home),
+		CheckModel: models.Check(home), CheckConfine: program.CheckConfine, Models: models.List(home),
 		OwnSpecs:     func() ([]team.AgentSpec, []error) { return specfile.ReadAll(specfile.Dir(home)) },
 		BrokenSkills: program.BrokenSkills(home),
 		CheckAgent:   a.knownAgent,

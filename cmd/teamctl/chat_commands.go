@@ -8,7 +8,6 @@ import (
 
 	"github.com/teamctl/teamctl/agent/model"
 	"github.com/teamctl/teamctl/agent/model/config"
-	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )
@@ -72,9 +71,9 @@ func (ch *chat) command(ctx context.Context, member, text string) error {
 		}
 		return ch.answer(ctx, name == "approve", rest)
 	case "sessions":
-		list, err := ch.team.Ledger.Sessions(ctx, ledger.SessionFilter{})
+		list, err := ch.team.Sessions(ctx, ch.caller, false)
 		for _, s := range list {
-			ch.out.line("%s %s", s.Key, printable(s.Label))
+			ch.out.line("%s%s %s (%s)", strings.Repeat("  ", s.Depth), s.Key, printable(s.Label), sessionTurn(s))
 		}
 		return err
 	case "help":

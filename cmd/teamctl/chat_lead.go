@@ -132,7 +132,7 @@ func (ch *chat) runLead(ctx context.Context, out io.Writer) (_ *leadRun, err err
 		run.open() // it may wait for that
 		cancel(errLeadEnd)
 		err := <-ended
-		if errors.Is(err, errLeadEnd) || errors.Is(err, context.Cause(ctx)) {
+		if errors.Is(err, errLeadEnd) || errors.Is(err, context.Cause(ctx)) || errors.Is(err, context.Canceled) {
 			err = nil // that is how it ends, or why the chat has
 		}
 		none, nothing := team.ActivityUnknown, team.WaitFor("")

@@ -63,7 +63,7 @@ func TestFirstScreen(t *testing.T) {
 
 // helpVerbs begin the help of commands. A new one is fine if it is a verb.
 var helpVerbs = strings.Fields(`Bring Change Draw End Freeze Give Keep Add Allow Answer Approve Ask Assign Attach Bridge Broadcast Call Cancel Check Claim Close Comment Create Delete Edit Explain Export
-	Compact Find Generate Go Hide Hold Import Inspect Install Interrupt Join Kill Label Let List Look Manage Make Merge Move Open Pause Prepare Print Prune Put Read Record
+	Compact Find Generate Go Hide Hold Import Inspect Install Interrupt Join Kill Label Let List Look Manage Make Merge Move Open Pause Prepare Print Prune Put Queue Read Record
 	Rebuild Recover Reject Release Remove Rename Report Request Rescue Restart Restore Resume Retry Run Save Search See Send Serve Set Show Shut Start Stop Submit Switch Take Tell Test
 	Undo Wait Watch Write`)
 

@@ -12,6 +12,7 @@ import (
 	"github.com/teamctl/teamctl/agent/program"
 	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )
 
@@ -24,7 +25,8 @@ func newSession(a *app) *cobra.Command {
 		Args: unknownVerb,
 		RunE: needsVerb,
 	}
-	cmd.AddCommand(newSessionLs(a), newSessionShow(a), newSessionExport(a), newSessionModel(a), newSessionAgent(a), newSessionCompact(a), newSessionClose(a))
+	cmd.AddCommand(newSessionLs(a), newSessionShow(a), newSessionHistory(a), newSessionExport(a), newSessionModel(a), newSessionAgent(a), newSessionCompact(a), newSessionClose(a),
+		newSessionSpawn(a), newSessionSend(a), newSessionWake(a), newSessionOneshot(a), newSessionStop(a))
 	return cmd
 }
 
@@ -37,16 +39,10 @@ func newSessionLs(a *app) *cobra.Command {
 		Args:    takes(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
-			return a.withTeam(ctx, func(t *tool.Team, _ tool.Caller) error {
-				list, err := t.Ledger.Sessions(ctx, ledger.SessionFilter{Closed: all})
-				if err != nil {
+			return a.withTeam(ctx, func(t *tool.Team, c tool.Caller) error {
+				list, err := listSessions(ctx, t, c, all)
+				if err != nil || a.out.value(map[string]any{"sessions": list}) {
 					return err
-				}
-				if list == nil {
-					list = []ledger.Session{}
-				}
-				if a.out.value(map[string]any{"sessions": list}) {
-					return nil
 				}
 				if len(list) == 0 {
 					a.out.note("no conversations yet")
@@ -54,15 +50,50 @@ func newSessionLs(a *app) *cobra.Command {
 				}
 				var rows [][]string
 				for _, s := range list {
-					rows = append(rows, []string{s.Key, view.Clean(s.Label), s.ActiveAgentID, dash(modelName(s)), string(s.State), strconv.FormatInt(s.LastSeq, 10), when(s.UpdatedAt)})
+					rows = append(rows, []string{
+						s.Key, sessionLabel(s.info), s.ActiveAgentID, dash(modelName(s.Session)), strconv.Itoa(s.Depth), sessionTurn(s.info),
+						strconv.FormatInt(s.LastSeq, 10), when(s.UpdatedAt),
+					})
 				}
-				a.out.table([]string{"SESSION", "LABEL", "AGENT", "MODEL", "STATE", "ENTRIES", "CHANGED"}, rows, false)
+				a.out.table([]string{"SESSION", "LABEL", "AGENT", "MODEL", "DEPTH", "STATE", "ENTRIES", "CHANGED"}, rows, false)
 				return nil
 			})
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "also list closed ones")
 	return cmd
+}
+
+// listedSession is a session with what it does.
+type listedSession struct {
+	ledger.Session
+	Name    string         `json:"name"` // of the member whose process runs it
+	Turn    team.TurnState `json:"turn,omitempty"`
+	RunID   int64          `json:"runId,omitempty"` // the newest turn, or the one under way
+	Waiting int            `json:"waiting,omitempty"`
+	Wakes   []int64        `json:"wakes,omitempty"`
+	info    tool.SessionInfo
+}
+
+// listSessions lists conversations, each parent before its children.
+func listSessions(ctx context.Context, t *tool.Team, c tool.Caller, all bool) ([]listedSession, error) {
+	infos, err := t.Sessions(ctx, c, all)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := t.Ledger.Sessions(ctx, ledger.SessionFilter{Closed: true})
+	if err != nil {
+		return nil, err
+	}
+	byKey := make(map[string]ledger.Session, len(rows))
+	for _, s := range rows {
+		byKey[s.Key] = s
+	}
+	out := make([]listedSession, len(infos))
+	for i, s := range infos {
+		out[i] = listedSession{Session: byKey[s.Key], Name: s.Member, Turn: s.Turn, RunID: s.RunID, Waiting: s.Waiting, Wakes: s.Wakes, info: s}
+	}
+	return out, nil
 }
 
 // modelName is the model that a session is set to; "" is its agent's.

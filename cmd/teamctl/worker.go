@@ -293,6 +293,11 @@ func (w workspace) Commit(ctx context.Context, message string) (string, []string
 	return w.repo.Commit(ctx, w.path, worktree.CommitIn{Message: message, AuthorName: w.name, AuthorEmail: w.id})
 }
 
+// Since is program.History.
+func (w workspace) Since(ctx context.Context, from string) ([]string, error) {
+	return w.repo.Since(ctx, w.path, from)
+}
+
 // Head is agent.Workspace.
 func (w workspace) Head(ctx context.Context) (string, error) {
 	s, err := w.repo.Status(ctx, w.path)

@@ -1,6 +1,7 @@
 // Command gen writes the checked-in files that are made from the code:
 //
 //	docs/teamctl.schema.json   JSON schema of teamctl.yaml, from the types of tool/teamfile
+//	docs/announce.schema.json  JSON schema of the announce of a child session, from team
 //	docs/states.md             the states of members, stops, tasks and turns, from team's transition tables
 //	docs/tools.md              every operation with its schemas, from tool/op
 //
@@ -17,6 +18,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/teamctl/teamctl/tool/op"
 	"github.com/teamctl/teamctl/tool/teamfile"
 )
 
@@ -26,6 +28,7 @@ var files = []struct {
 	make func() ([]byte, error)
 }{
 	{"docs/teamctl.schema.json", teamfile.Schema},
+	{"docs/announce.schema.json", op.AnnounceSchemaFile},
 	{"docs/states.md", states},
 	{"docs/tools.md", tools},
 }

@@ -137,7 +137,7 @@ func (o Op) OutputSchema() (*jsonschema.Schema, error) {
 // All returns all operations, in the order of the documentation.
 func All() []Op {
 	var all []Op
-	for _, part := range [][]Op{teamOps(), memberOps(), taskOps(), talkOps(), approvalOps(), edgeOps(), reviewOps(), lookOps(), waitOps(), agentOps()} {
+	for _, part := range [][]Op{teamOps(), memberOps(), taskOps(), talkOps(), approvalOps(), edgeOps(), reviewOps(), lookOps(), waitOps(), agentOps(), sessionOps()} {
 		all = append(all, part...)
 	}
 	return all

@@ -116,6 +116,8 @@ func TestRefusalsByRole(t *testing.T) {
 		"RunShow": everybody + " +-", "Wait": everybody + " +-", "Events": everybody + " +-",
 		"agents_list": everybody + " +-", "agent_create": "++--+ --", "agent_update": "++--+ --", "models_list": everybody + " +-",
 		"session_set_model": "+++-+ --", "session_set_agent": "+++-+ --",
+		"session_spawn": "+++-+ --", "session_send": "+++-+ --", "session_stop": "+++-+ --", "session_wake": "+++-+ --", "subagent_spawn_oneshot": "+++-+ --",
+		"session_list": everybody + " +-", "session_history": everybody + " +-",
 	}
 	h := newHome(t)
 	sessions := make([]*Session, 0, len(fiveRoles)+2)
@@ -146,7 +148,7 @@ func TestRefusalsByRole(t *testing.T) {
 		"ApprovalAnswer": `{"request_id":"1","approve":true}`,
 		"EdgeAdd":        `{"from":"asker","type":"reviews","to":"planner"}`, "EdgeRemove": `{"from":"asker","type":"handoff","to":"planner"}`,
 		"agent_create": `{"draft":{"name":"x y","policy":{"tools":{"allow":[]},"skills":{"allow":[]}}}}`, "agent_update": `{"agent_id":"none","patch":{}}`,
-		"session_set_model": `{"model_ref":"a/b"}`, "TeamUp": fmt.Sprintf(`{"file":%q,"dry_run":true}`, file),
+		"session_set_model": `{"model_ref":"a/b"}`, "TeamUp": fmt.Sprintf(`{"file":%q,"dry_run":true}`, file), "session_wake": `{"after":"10m","text":"x"}`,
 	}
 	for _, o := range All() {
 		if o.Name == "TeamDelete" { // last: it works
