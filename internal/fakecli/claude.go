@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -88,6 +90,8 @@ func claude(args []string) error {
 			e.Send(Text{Quiet: true, Text: "<task-notification><summary>mail from your team</summary></task-notification>\nStop hook blocking error from command \"Stop\": " + text}, true)
 		}}
 	c.wire()
+	told := make(chan os.Signal, 1)
+	signal.Notify(told, syscall.SIGTERM, syscall.SIGHUP)
 	source := "startup"
 	if resume != "" {
 		source = "resume"
@@ -98,7 +102,7 @@ func claude(args []string) error {
 	}
 	c.status("idle", "")
 	go e.Run(ctx)
-	<-gone
+	c.hooks.sessionEnd(gone, told)
 	return nil
 }
 

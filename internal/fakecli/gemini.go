@@ -154,6 +154,8 @@ func gemini(args []string) error {
 		e.Send(Text{Text: text}, false)
 	}
 	t.esc = func() { e.Interrupt() }
+	told := make(chan os.Signal, 1)
+	signal.Notify(told, syscall.SIGTERM)
 	h.run(ctx, "SessionStart", obj{"source": "startup"})
 	if p := one(flags, "--prompt-interactive"); p != "" {
 		t.line(p)
@@ -169,7 +171,12 @@ func gemini(args []string) error {
 			}
 		}()
 	}
-	t.read()
+	gone := make(chan struct{})
+	go func() {
+		t.read()
+		close(gone)
+	}()
+	h.sessionEnd(gone, told)
 	return nil
 }
 

@@ -80,6 +80,16 @@ func (h *hookSet) run(ctx context.Context, event string, more obj) (r hookReply)
 	return r
 }
 
+// sessionEnd waits until the terminal is gone or the program is told to end, and calls the hook
+// of the session's end, while the model may still be owed a request.
+func (h *hookSet) sessionEnd(gone <-chan struct{}, told <-chan os.Signal) {
+	select {
+	case <-gone:
+	case <-told:
+	}
+	h.run(context.WithoutCancel(h.ctx), "SessionEnd", obj{"reason": "other"})
+}
+
 // wait runs a hook in the background; its exit status 2 wakes the session.
 func (h *hookSet) wait(def hookDef, data []byte) {
 	_, said, status := h.shell(h.ctx, def, data)
