@@ -23,6 +23,7 @@ type agentKind struct {
 	share   int    // of twenty
 	program string // the CLI that it imitates
 	args    []string
+	model   bool // a model leads it: the built-in one that follows a script
 	restart string
 	// steady: it runs whenever it is wanted. Others come and go by themselves.
 	steady bool
@@ -37,7 +38,8 @@ const bombs = 24
 
 // kinds make a team of twenty. A worker is teamctl's own.
 var kinds = []agentKind{
-	{name: "worker", share: 8, steady: true, goroutine: true},
+	{name: "worker", share: 6, steady: true, goroutine: true},
+	{name: "thinker", share: 2, model: true, steady: true, goroutine: true},
 	{name: "idle", share: 2, args: []string{"idle"}, steady: true},
 	{name: "chatty", share: 2, args: []string{"chatty"}, steady: true},
 	{name: "forker", share: 2, args: []string{"forker"}, steady: true},
@@ -55,7 +57,7 @@ type agentPlan struct {
 	backend string
 }
 
-func (a *agentPlan) worker() bool { return a.args == nil && a.program == "" }
+func (a *agentPlan) worker() bool { return a.args == nil && a.program == "" && !a.model }
 
 // populate spawns the team, all kinds at once.
 func (w *world) populate(ctx context.Context) error {
@@ -107,6 +109,8 @@ func (a *agentPlan) process() bool { return a.backend != inproc.Name }
 func (w *world) spawnIn(a *agentPlan) tool.SpawnIn {
 	in := tool.SpawnIn{Name: a.name, Exact: true, MemberSpec: team.MemberSpec{Backend: a.backend, Restart: team.RestartPolicy(a.restart), Limits: a.limits}}
 	switch {
+	case a.model:
+		in.Agent, in.Mode, in.Bypass = team.AgentLLM, team.ModeBypass, true
 	case a.program != "":
 		in.Agent, in.WorktreeMode, in.Cwd, in.Prompt = a.program, "none", w.dir, "@@say here"
 	case !a.worker():

@@ -198,6 +198,7 @@ func (w *world) pending(ctx context.Context) (not []string) {
 		func() []string { return w.unfinished(ctx) },
 		func() []string { return w.undelivered(ctx) },
 		func() []string { return w.ungiven(ctx) },
+		func() []string { return w.untold(ctx) },
 		func() []string { return w.litter(ctx) },
 	} {
 		if len(not) > 0 {
@@ -324,7 +325,7 @@ func (w *world) undelivered(ctx context.Context) (not []string) {
 			case s == team.Dropped && o.Message.Kind == team.KindShutdownRequest: // its generation ended before it answered
 			case s == team.Posted || s == team.Held || s == team.Dropped:
 				not = append(not, fmt.Sprintf("message %s to %s is %s (%s)", o.Message.ID, m.Name, s, o.Delivery.Reason))
-			case s == team.Mailed && a.worker():
+			case s == team.Mailed && (a.worker() || a.model):
 				not = append(not, fmt.Sprintf("message %s is in the mailbox of worker %s and was not read", o.Message.ID, m.Name))
 			case s == team.Mailed && a.program == "" && boxes[m.Name][o.Message.ID] != 1:
 				not = append(not, fmt.Sprintf("message %s was mailed to %s and stands %d times in its mailbox", o.Message.ID, m.Name, boxes[m.Name][o.Message.ID]))

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/teamctl/teamctl/internal/fakemodel"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// conversation is a member's transcript as it is exported by session show.
+func (r *faultRig) conversation(name string) (out transcript) {
+	r.Helper()
+	if err := json.Unmarshal([]byte(r.teamctl("session", "show", name, "--json")), &out); err != nil {
+		r.Fatal(err)
+	}
+	return out
+}
+
+// rests reports whether no turn of a member is under way or queued, and no message waits for it.
+func (r *faultRig) rests(name string, sent []string) bool {
+	r.Helper()
+	c := r.conversation(name)
+	if len(c.Waiting) > 0 || slices.ContainsFunc(c.Turns, func(j ledger.TurnJob) bool { return !j.State.Ended() }) {
+		return false
+	}
+	text := wholeOf(c)
+	return !slices.ContainsFunc(sent, func(id string) bool { return !strings.Contains(text, id) })
+}
+
+// wholeOf is everything that a transcript has.
+func wholeOf(c transcript) string {
+	var b strings.Builder
+	for _, e := range c.Entries {
+		b.WriteString(e.Content + "\n")
+	}
+	return b.String()
+}
+
+// TestFiveAreKilledAgainAndAgain: everything is killed with kill -9 again and again, amid the turns of
+// five agents that a model leads, on all backends. Every task is completed once, every message is in a
+// transcript once, the sessions are the same, and a server that refuses what vendors refuse has
+// refused nothing.
+func TestFiveAreKilledAgainAndAgain(t *testing.T) {
+	rounds := 10
+	if testing.Short() {
+		rounds = 2
+	}
+	r := newFaultRig(t)
+	v, err := fakemodel.Start("", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = v.Close() })
+	v.Strict()
+	config := "model: fake/m\nproviders:\n  fake: {api: messages, baseURL: \"" + v.URL + "\"}\n"
+	if err := os.WriteFile(filepath.Join(r.dir, "t", "config.yaml"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	backends := map[string]string{"one": "pty", "two": "pty", "three": "tmux", "four": "in-process", "five": "in-process"}
+	names := []string{"one", "two", "three", "four", "five"}
+	for _, name := range names {
+		args := []string{"spawn", name, "--agent", "llm", "--backend", backends[name], "--dangerously-skip-permissions"}
+		if backends[name] == "tmux" {
+			args = append(args, "--session")
+		}
+		r.teamctl(args...)
+	}
+	before := r.members()
+	owner := map[string]string{} // by task
+	sent := map[string][]string{}
+	give := func(name, task string) {
+		text := fmt.Sprintf("@@call TaskClaim {\"task_id\":%q}\n@@shell echo task-%s >> log; sleep 0.1\n@@call TaskComplete {\"task_id\":%q,\"summary\":\"done\"}", task, task, task)
+		sent[name] = append(sent[name], r.send(name, text))
+	}
+	done := func() map[string]bool {
+		var out struct {
+			Tasks []struct {
+				ID     string          `json:"id"`
+				Status team.TaskStatus `json:"status"`
+			}
+		}
+		if err := json.Unmarshal([]byte(r.teamctl("task", "ls", "--json")), &out); err != nil {
+			t.Fatal(err)
+		}
+		is := map[string]bool{}
+		for _, x := range out.Tasks {
+			is[x.ID] = x.Status == team.TaskCompleted
+		}
+		return is
+	}
+	entries := func() (n int) {
+		for _, name := range names {
+			n += len(r.conversation(name).Entries)
+		}
+		return n
+	}
+	for range rounds {
+		for _, name := range names {
+			id := strings.TrimSpace(r.teamctl("task", "add", "for "+name))
+			owner[id] = name
+			give(name, id)
+		}
+		was := entries()
+		r.until("turns to go on", func() bool { return entries() >= was+len(names) })
+		for _, name := range names {
+			if backends[name] != "in-process" {
+				p := r.proc(name)
+				r.kill(p.Shim)
+				r.kill(p.Agent)
+			}
+		}
+		r.kill(r.supervisor())
+		r.teamctl("ps") // which starts a supervisor
+	}
+	// Whose claim was lost in a kill is asked again, as a lead does it.
+	r.until("all tasks to be completed", func() bool {
+		open := 0
+		for id, completed := range done() {
+			if completed {
+				continue
+			}
+			open++
+			if r.rests(owner[id], sent[owner[id]]) {
+				give(owner[id], id)
+			}
+		}
+		return open == 0
+	})
+	completions := map[string]int{}
+	for line := range strings.Lines(r.teamctl("events", "--what", team.EventTaskCompleted, "-o", "jsonl")) {
+		var e struct{ ID string }
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		completions[e.ID]++
+	}
+	for id, name := range owner {
+		if completions[id] != 1 {
+			t.Errorf("task %s of %s was completed %d times", id, name, completions[id])
+		}
+	}
+	after := r.members()
+	for _, name := range names {
+		r.until(name+" to have its mail", func() bool { return r.rests(name, sent[name]) })
+		text := wholeOf(r.conversation(name))
+		for _, id := range sent[name] {
+			if n := strings.Count(text, `message_id="`+id+`"`); n != 1 {
+				t.Errorf("message %s is in the transcript of %s %d times", id, name, n)
+			}
+		}
+		if was, is := before[name].SessionKey, after[name].SessionKey; was != is {
+			t.Errorf("%s has session %s, had %s", name, is, was)
+		}
+	}
+	if why := v.Refused(); len(why) > 0 {
+		t.Errorf("refused %d times: %s", len(why), why[0])
+	}
+}
