@@ -335,6 +335,10 @@ var rooms = map[string]room{
 		may: []string{"team", leaf, "internal/view", "internal/view/page"}, libs: []string{"rsc.io/qr"}, never: noExec,
 		why: "the page as a server: it reads and acts through interfaces that package view declares, as the screen does; the link of it is a QR code in a terminal",
 	},
+	"internal/web/webtest": {
+		libs: []string{"github.com/chromedp"}, never: noSQL,
+		why: "a real browser, for tests of the page: no program links it",
+	},
 
 	"cmd": {
 		may:  []string{"team", leaf, "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/bundle", "backends/shim", "backends/tmux", "backends/pty", "backends/inproc", "ledger", "inbox", "worktree", "supervisor", "supervisor/policy", "supervisor/delivery", "supervisor/state", "tool", "tool/mcp", "tool/op", "tool/look", "tool/teamfile", "agent", "agent/models", "agent/program", "agent/model", "agent/model/config", "agent/specfile", "internal/adapter", "internal/courier", "internal/courier/codex", "internal/courier/opencode", "internal/courier/acp", "internal/courier/hook", "internal/control", "internal/tui", "internal/view", "internal/view/page", "internal/web", "internal/bridge"},
@@ -373,6 +377,7 @@ var testRooms = map[string][]string{
 	"internal/courier":          {"internal/courier/couriertest", "internal/openpty"},
 	"internal/tui":              {"internal/openpty"},
 	"internal/view/page":        {"team"}, // the states of a sample
+	"internal/web":              {"internal/web/webtest"},
 	"internal/courier/codex":    {"internal/fakecli", "internal/courier/couriertest", leaf},
 	"internal/courier/opencode": {"internal/fakecli", "internal/courier/couriertest"},
 	"internal/courier/acp":      {"internal/fakecli", "internal/courier/couriertest"},

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -32,10 +33,11 @@ type fake struct {
 	request view.Request
 	deeds   []view.Deed
 	changed chan struct{}
+	screen  string // what the screen of ann shows below the first line
 }
 
 func newFake() *fake {
-	return &fake{changed: make(chan struct{}, 10), request: view.Request{
+	return &fake{screen: "two", changed: make(chan struct{}, 10), request: view.Request{
 		ID: 1, Kind: view.NeedPermission, State: "pending", Member: "ann", Subject: evil, Tool: "Bash", Command: "echo \u202e " + evil, Asked: time.Now(),
 	}}
 }
@@ -114,7 +116,10 @@ func (f *fake) Timeline(context.Context) (view.Timeline, error) {
 }
 
 func (f *fake) Screen(ctx context.Context, _ string, each func(view.Frame)) error {
-	each(view.Frame{Lines: []string{"\x1b]0;title\x07\x1b[31m" + evil, "two"}})
+	f.mu.Lock()
+	text := f.screen
+	f.mu.Unlock()
+	each(view.Frame{Lines: []string{"\x1b]0;title\x07\x1b[31m" + evil, text}})
 	<-ctx.Done()
 	return nil
 }
@@ -149,7 +154,7 @@ type rig struct {
 }
 
 func newRig(t *testing.T) *rig {
-	t.Parallel()
+	t.Helper()
 	f := newFake()
 	r := &rig{T: t, f: f, store: Store{Path: filepath.Join(t.TempDir(), "web.json")}}
 	r.s = &Server{Home: f, Sessions: r.store}
@@ -159,8 +164,17 @@ func newRig(t *testing.T) *rig {
 	return r
 }
 
-func (r *rig) serve() {
-	srv := httptest.NewServer(r.s.Handler())
+func (r *rig) serve() { r.serveAt("127.0.0.1:0") }
+
+func (r *rig) serveAt(addr string) {
+	ln, err := (&net.ListenConfig{}).Listen(r.Context(), "tcp", addr)
+	if err != nil {
+		r.Fatal(err)
+	}
+	srv := httptest.NewUnstartedServer(r.s.Handler())
+	_ = srv.Listener.Close()
+	srv.Listener = ln
+	srv.Start()
 	r.srv = srv
 	u, err := url.Parse(r.srv.URL)
 	if err != nil {
@@ -250,6 +264,7 @@ func (r *rig) approval() deed {
 // A code works once, and for ten minutes; nothing is shown without a session; a session ends when
 // it is revoked.
 func TestLogin(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	code := r.newCode()
 	if res := r.do(http.MethodHead, "/login?code="+code, "", nil); res.StatusCode != http.StatusOK {
@@ -297,6 +312,7 @@ func TestLogin(t *testing.T) {
 
 // Names of other sites that lead to this machine, and documents of other sites, get nothing.
 func TestOtherSites(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	for name, change := range map[string]func(*http.Request){
 		"rebinding":      func(q *http.Request) { q.Host = "evil.example:80" },
@@ -350,6 +366,7 @@ func TestOtherSites(t *testing.T) {
 
 // By a proxy the page has the name of the proxy and its scheme, and no way around a session.
 func TestProxy(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	r.s.Host = func(host string) bool { return host == "page.example" }
 	by := func(origin string) func(*http.Request) {
@@ -377,6 +394,7 @@ func TestProxy(t *testing.T) {
 // Every view is a document in which nothing of an agent's is markup, and which needs no more than
 // its policy allows.
 func TestViews(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	for _, path := range []string{
 		"/t/demo/needs", "/t/demo/members", "/t/demo/tasks", "/t/demo/graph", "/t/demo/time", "/t/demo/mail", "/t/demo/changes", "/t/demo/usage",
@@ -415,6 +433,7 @@ func TestViews(t *testing.T) {
 
 // A command takes two taps, an answer is what was seen, and of two that come at once one is told.
 func TestAnswers(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	once := r.approval()
 	once.Again = false
@@ -444,6 +463,7 @@ func TestAnswers(t *testing.T) {
 
 // The page offers what is marked for it, on what is there, with the text that it asks for.
 func TestDeeds(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	for _, tt := range []struct {
 		in     deed
@@ -506,6 +526,7 @@ func (r *rig) lines(path string) (next func() string, close func()) {
 // A change reaches every client, at most four times a second, and a new server has the sessions of
 // the one before.
 func TestEvents(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	began := time.Now()
 	next, stop := r.lines("/t/demo/events")
@@ -537,6 +558,7 @@ func TestEvents(t *testing.T) {
 
 // The screen of a member is text.
 func TestScreen(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	next, stop := r.lines("/t/demo/screen/ann/events")
 	defer stop()

@@ -52,18 +52,24 @@
     frames.addEventListener('lost', (e) => { say(JSON.parse(e.data).why); frames.close(); });
   }
 
-  function ask(title) {
-    const box = document.getElementById('ask'), text = document.getElementById('text');
-    document.getElementById('what').textContent = title;
-    text.value = sessionStorage.getItem('draft ' + title) || '';
-    box.returnValue = 'cancel';
-    box.showModal();
-    text.focus();
-    return new Promise((done) => box.addEventListener('close', () => {
-      const sent = box.returnValue === 'send' && text.value.trim() !== '';
-      sessionStorage.setItem('draft ' + title, sent ? '' : text.value);
-      done(sent ? text.value : null);
-    }, { once: true }));
+  let asked = Promise.resolve();
+  function ask(title) { // one after the other: a dialog that is closing has not said yet what became of it
+    const next = asked.then(() => new Promise((done) => {
+      const box = document.getElementById('ask'), text = document.getElementById('text');
+      document.getElementById('what').textContent = title;
+      text.value = sessionStorage.getItem('draft ' + title) || '';
+      text.oninput = () => sessionStorage.setItem('draft ' + title, text.value);
+      box.returnValue = 'cancel';
+      box.addEventListener('close', () => {
+        const sent = box.returnValue === 'send' && text.value.trim() !== '';
+        if (sent) sessionStorage.removeItem('draft ' + title);
+        done(sent ? text.value : null);
+      }, { once: true });
+      box.showModal();
+      text.focus();
+    }));
+    asked = next;
+    return next;
   }
 
   document.addEventListener('click', async (e) => {

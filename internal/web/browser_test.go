@@ -1,0 +1,277 @@
+package web
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/teamctl/teamctl/internal/view"
+	"github.com/teamctl/teamctl/internal/web/webtest"
+)
+
+// pages are the addresses of all kinds of documents.
+var pages = []string{
+	"/t/demo/needs", "/t/demo/members", "/t/demo/tasks", "/t/demo/graph", "/t/demo/time", "/t/demo/mail", "/t/demo/changes", "/t/demo/usage",
+	"/t/demo/approval/1", "/t/demo/member/ann", "/t/demo/task/5", "/t/demo/changes/ann", "/t/demo/screen/ann",
+}
+
+// browse makes a page, and a tab that is logged in by a link as it is printed.
+func browse(t *testing.T, b *webtest.Browser, k webtest.Kind) (*rig, *webtest.Tab) {
+	t.Helper()
+	r := newRig(t)
+	tab := b.Tab(t, k, webtest.Private())
+	link := enter(r, tab)
+	if status := tab.Status(link); status != http.StatusForbidden {
+		t.Errorf("the code logs in again: %d", status)
+	}
+	tab.Go(r.srv.URL)
+	return r, tab
+}
+
+// enter logs in, and waits for where that leads to.
+func enter(r *rig, tab *webtest.Tab) (link string) {
+	r.Helper()
+	link = r.srv.URL + "/login?code=" + r.newCode()
+	tab.Go(link)
+	tab.Until("the page of the team", `location.pathname === '/t/demo/needs' && document.readyState === 'complete'`)
+	return link
+}
+
+// change changes the request of ann.
+func (f *fake) change(change func(*view.Request)) {
+	f.mu.Lock()
+	change(&f.request)
+	f.mu.Unlock()
+	f.changed <- struct{}{}
+}
+
+func (f *fake) said() []view.Deed {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return append([]view.Deed{}, f.deeds...)
+}
+
+// TestBrowser: the page in Chromium, at the sizes of a desk and of a phone.
+func TestBrowser(t *testing.T) {
+	t.Parallel()
+	b := webtest.Start(t)
+	kinds := map[string]webtest.Kind{"phone": webtest.Phone}
+	if !testing.Short() {
+		kinds["desktop"] = webtest.Desktop
+	}
+	t.Run("sizes", func(t *testing.T) { seeEverything(t, b) })
+	for name, k := range kinds {
+		t.Run("approve "+name, func(t *testing.T) { approveInBrowser(t, b, k) })
+		t.Run("reject "+name, func(t *testing.T) { rejectInBrowser(t, b, k) })
+	}
+	t.Run("closed", func(t *testing.T) { otherSitesInBrowser(t, b) })
+	t.Run("streams", func(t *testing.T) { streamsInBrowser(t, b) })
+	t.Run("no script", func(t *testing.T) { withoutScript(t, b) })
+}
+
+// seeEverything: every view fits, shows a script as text, and wants nothing that its policy
+// forbids.
+func seeEverything(t *testing.T, b *webtest.Browser) {
+	r, tab := browse(t, b, webtest.Desktop)
+	r.f.change(func(q *view.Request) {
+		q.Command = strings.Repeat("make ", 100) + strings.Repeat("x", 500) + evil
+		q.Plan = evil + "\n" + strings.Repeat("y", 500)
+	})
+	for _, path := range pages {
+		tab.Go(r.srv.URL + path)
+		for _, k := range []webtest.Kind{webtest.Desktop, webtest.Phone, webtest.Narrow} {
+			tab.Size(k)
+			tab.Fits()
+		}
+		if n := webtest.Eval[int](tab, `document.querySelectorAll('main script, main [onclick], main img, main iframe').length`); n > 0 {
+			t.Errorf("%s has %d elements of an agent's", path, n)
+		}
+	}
+	tab.Go(r.srv.URL + "/t/demo/task/5")
+	tab.Shows(evil)
+	tab.Fine(r.srv.URL)
+
+	// What the policy is for: a script that gets into the document all the same does not run.
+	webtest.Eval[any](tab, `(() => {
+		const s = document.createElement('script'); s.textContent = 'window.ran = true'; document.body.append(s);
+		const i = document.createElement('img'); i.src = 'http://127.0.0.1:1/x.png'; document.body.append(i);
+		document.body.insertAdjacentHTML('beforeend', '<p id="styled" style="color: red" onclick="window.ran = true">x</p>');
+		document.getElementById('styled').click();
+		return null })()`)
+	if webtest.Eval[bool](tab, `window.ran === true || document.getElementById('styled').style.color !== ''`) {
+		t.Error("what an agent has written runs")
+	}
+	if got := strings.Join(tab.Wrong(), "\n"); strings.Count(got, "Content Security Policy") < 3 {
+		t.Errorf("the policy refuses: %s", got)
+	}
+}
+
+// approveInBrowser: a command takes two taps, and what has changed meanwhile is not approved.
+func approveInBrowser(t *testing.T, b *webtest.Browser, k webtest.Kind) {
+	r, tab := browse(t, b, k)
+	tab.Go(r.srv.URL + "/t/demo/approval/1")
+	tab.Press("approve")
+	tab.Shows("Tap again to approve")
+	if d := r.f.said(); len(d) > 0 {
+		t.Fatalf("one tap does %+v", d)
+	}
+	r.f.change(func(q *view.Request) { q.Command = "rm -r build" }) // the document waits for the second tap
+	pause := time.NewTimer(500 * time.Millisecond)
+	<-pause.C
+	tab.Press("Tap again to approve")
+	tab.Shows("no longer what you saw")
+	tab.Shows("rm -r build")
+	if d := r.f.said(); len(d) > 0 {
+		t.Fatalf("what was not seen is answered: %+v", d)
+	}
+	tab.Press("approve")
+	tab.Press("Tap again to approve")
+	quick := webtest.Eval[bool](tab, `document.body.innerText.includes('Tap again')`)
+	if d := r.f.said(); quick && len(d) > 0 {
+		t.Errorf("two taps at once do %+v", d)
+	}
+	pause.Reset(500 * time.Millisecond)
+	<-pause.C
+	if quick {
+		tab.Press("Tap again to approve")
+	}
+	tab.Shows("approved")
+	tab.Until("no button", `!document.querySelector('button[data-action=approve]')`)
+	if d := r.f.said(); len(d) != 1 || d[0].Action != "approve" || d[0].Approval != 1 || d[0].Seen == "" {
+		t.Errorf("%+v", d)
+	}
+	tab.Fits()
+	tab.Fine(r.srv.URL)
+}
+
+// asks waits for a dialog that takes keys.
+func asks(tab *webtest.Tab) {
+	tab.Helper()
+	tab.Until("a dialog", `document.getElementById('ask').open && document.activeElement.id === 'text'`)
+}
+
+// rejectInBrowser: a reason is asked for; what was begun is there again after Cancel.
+func rejectInBrowser(t *testing.T, b *webtest.Browser, k webtest.Kind) {
+	r, tab := browse(t, b, k)
+	tab.Go(r.srv.URL + "/t/demo/approval/1")
+	tab.Press("reject")
+	asks(tab)
+	tab.Shows("reason, or what to change")
+	tab.Types("not on ")
+	tab.Press("Cancel")
+	tab.Until("a closed dialog", `!document.getElementById('ask').open`)
+	tab.Press("reject")
+	asks(tab)
+	tab.Until("what was typed", `document.getElementById('text').value === 'not on '`)
+	tab.Types("a Friday")
+	tab.Fits()
+	tab.Press("Send")
+	tab.Shows("done")
+	tab.Go(r.srv.URL + "/t/demo/task/5")
+	tab.Press("retry")
+	tab.Shows("done")
+	tab.Go(r.srv.URL + "/t/demo/member/ann")
+	tab.Press("message")
+	asks(tab)
+	tab.Types("well done")
+	tab.Press("Send")
+	tab.Shows("done")
+	d := r.f.said()
+	if len(d) != 3 || d[0].Text != "not on a Friday" || d[0].Action != "reject" || d[1].Action != "retry" || d[1].Task != "5" || d[2].Text != "well done" || d[2].Member != "ann" {
+		t.Errorf("%+v", d)
+	}
+	tab.Fine(r.srv.URL)
+}
+
+// otherSitesInBrowser: another site can neither read the page nor change anything by it, not even
+// under a name that leads to it, and a request of the page's own needs its token.
+func otherSitesInBrowser(t *testing.T, b *webtest.Browser) {
+	r, tab := browse(t, b, webtest.Desktop)
+	if got := webtest.Eval[int](tab, `fetch('/t/demo/do', {method: 'POST', body: '{"action":"retry","task":"5"}'}).then((r) => r.status)`); got != http.StatusForbidden {
+		t.Errorf("a change without the token: %d", got)
+	}
+	evilSite := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte("<!doctype html><title>evil</title>"))
+	}))
+	t.Cleanup(evilSite.Close)
+	in, err := json.Marshal(r.approval())
+	if err != nil {
+		t.Fatal(err)
+	}
+	tab.Go(strings.Replace(evilSite.URL, "127.0.0.1", "localhost", 1))
+	for _, script := range []string{
+		`fetch('` + r.srv.URL + `/t/demo/needs', {credentials: 'include'}).then((r) => r.text(), () => '')`,
+		`fetch('` + r.srv.URL + `/t/demo/needs', {credentials: 'include', mode: 'no-cors'}).then((r) => r.text(), () => '')`,
+		`fetch('` + r.srv.URL + `/t/demo/do', {method: 'POST', mode: 'no-cors', credentials: 'include', body: ` + "`" + strings.ReplaceAll(string(in), "`", "") + "`" + `}).then((r) => r.text(), () => '')`,
+		`new Promise((done) => { const f = document.createElement('iframe'); f.src = '` + r.srv.URL + `/t/demo/needs'; f.onload = f.onerror = () => { let t = ''; try { t = f.contentDocument ? f.contentDocument.body.innerText : '' } catch {} done(t) }; document.body.append(f) })`,
+	} {
+		if got := webtest.Eval[string](tab, script); strings.Contains(got, "ann") {
+			t.Errorf("%s: %s", script, got)
+		}
+	}
+	if d := r.f.said(); len(d) > 0 {
+		t.Errorf("done: %+v", d)
+	}
+	_ = tab.Wrong() // what the browser says of it
+	if got := tab.Status(strings.Replace(r.srv.URL, "127.0.0.1", "page.localhost", 1) + "/t/demo/needs"); got != http.StatusForbidden {
+		t.Errorf("under a name that leads here: %d", got)
+	}
+}
+
+// streamsInBrowser: an open page follows the team and a member's screen, says when it is cut off,
+// and goes on by itself with the next server on its port.
+func streamsInBrowser(t *testing.T, b *webtest.Browser) {
+	r, tab := browse(t, b, webtest.Phone)
+	tab.Shows("1 need you")
+	screen := b.Tab(t, webtest.Phone, webtest.Private())
+	enter(r, screen)
+	screen.Go(r.srv.URL + "/t/demo/screen/ann")
+	screen.Shows(evil)
+	if got := webtest.Eval[string](screen, `document.title + document.getElementById('screen').innerHTML`); strings.Contains(got, "\x1b") || strings.Contains(got, "<script") {
+		t.Errorf("%q", got)
+	}
+	screen.Fits()
+	screen.Fine(r.srv.URL)
+
+	tab.Fine(r.srv.URL)
+	addr := r.srv.Listener.Addr().String()
+	r.srv.CloseClientConnections()
+	r.srv.Close()
+	tab.Shows("The connection is lost since")
+	screen.Shows("The connection is lost since")
+	r.f.mu.Lock()
+	r.f.request.State = "approved"
+	r.f.screen = "three"
+	r.f.mu.Unlock()
+	r.s = &Server{Home: r.f, Sessions: r.store}
+	r.serveAt(addr)
+	tab.Shows("Nothing needs you")
+	tab.Until("nothing said of the connection", `!document.getElementById('said').textContent.includes('lost')`)
+	screen.Shows("three")
+	_ = tab.Wrong()
+	if _, err := r.store.Revoke(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.f.change(func(q *view.Request) { q.State = "pending" })
+	tab.Shows("you are not logged in")
+}
+
+// withoutScript: without JavaScript the page can be read.
+func withoutScript(t *testing.T, b *webtest.Browser) {
+	r := newRig(t)
+	k := webtest.Phone
+	k.NoScript = true
+	tab := b.Tab(t, k, webtest.Private())
+	enter(r, tab)
+	for _, path := range pages {
+		tab.Go(r.srv.URL + path)
+		tab.Fits()
+	}
+	tab.Go(r.srv.URL + "/t/demo/needs")
+	tab.Shows("1 need you")
+	tab.Shows("Without JavaScript")
+	tab.Fine(r.srv.URL)
+}
