@@ -34,8 +34,9 @@ func newWeb(a *app) *cobra.Command {
 		Use:   "web",
 		Short: "Serve your teams as a page for a browser or a phone",
 		Long: `Serve your teams as a page, until Ctrl-C: what waits for you, members, tasks as a list, a
-graph and a timeline, mail, changes, usage, and the screens of members as text. The page
-answers, writes messages, adds, assigns and retries tasks; it never types into an agent.
+board, a graph and a timeline, mail, changes, usage, and the screens of members as text. The
+page answers, writes messages, takes comments on changes, adds, assigns and retries tasks; it
+never types into an agent.
 
 It listens on this machine only, and prints a link that logs one browser in, within ten
 minutes. --listen serves another address, with a certificate; --trust-proxy names the host

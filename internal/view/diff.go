@@ -1,6 +1,7 @@
 package view
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -104,6 +105,20 @@ func ParseDiff(patch string) []FileDiff {
 		}
 	}
 	return files
+}
+
+// LineOf returns the index of the line that a comment is about, the last one of several, -1 for
+// the whole file and for lines that have changed since.
+func (f FileDiff) LineOf(c Comment) int {
+	if c.First == 0 || c.Changed {
+		return -1
+	}
+	return slices.IndexFunc(f.Lines, func(l DiffLine) bool {
+		if c.Old {
+			return l.Old == c.Last && l.Kind == Removed
+		}
+		return l.New == c.Last && (l.Kind == Added || l.Kind == Context)
+	})
 }
 
 // gitPath returns the path in the heading of a file's diff, if both sides have the same.

@@ -42,6 +42,34 @@ func (t Task) Took(now time.Time) time.Duration {
 	return now.Sub(t.Began)
 }
 
+// Column is a column of a board: tasks in one state.
+type Column struct {
+	Title string
+	Tasks []Task
+}
+
+// Columns returns the columns of a board that have tasks, in the order of tasks.
+func Columns(tasks []Task) []Column {
+	all := []Column{{Title: "in work"}, {Title: "failed"}, {Title: "ready"}, {Title: "stuck"}, {Title: "waiting"}, {Title: "completed"}}
+	for _, t := range tasks {
+		i := 5
+		switch {
+		case t.Active():
+			i = 0
+		case t.Status == team.TaskFailed:
+			i = 1
+		case t.Stuck:
+			i = 3
+		case t.Status == team.TaskPending && len(t.Waits) > 0:
+			i = 4
+		case t.Status == team.TaskPending:
+			i = 2
+		}
+		all[i].Tasks = append(all[i].Tasks, t)
+	}
+	return slices.DeleteFunc(all, func(c Column) bool { return len(c.Tasks) == 0 })
+}
+
 // Member is a member of the team on the screen.
 type Member struct {
 	Name     string        `json:"name"`

@@ -14,7 +14,7 @@ import (
 
 // pages are the addresses of all kinds of documents.
 var pages = []string{
-	"/t/demo/needs", "/t/demo/members", "/t/demo/tasks", "/t/demo/graph", "/t/demo/time", "/t/demo/mail", "/t/demo/changes", "/t/demo/usage",
+	"/t/demo/needs", "/t/demo/members", "/t/demo/tasks", "/t/demo/board", "/t/demo/graph", "/t/demo/time", "/t/demo/mail", "/t/demo/changes", "/t/demo/usage",
 	"/t/demo/approval/1", "/t/demo/member/ann", "/t/demo/task/5", "/t/demo/changes/ann", "/t/demo/screen/ann",
 }
 
@@ -48,7 +48,7 @@ func (f *fake) change(change func(*view.Request)) {
 	f.changed <- struct{}{}
 }
 
-func (f *fake) said() []view.Deed {
+func (f *fake) done() []view.Deed {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return append([]view.Deed{}, f.deeds...)
@@ -66,6 +66,7 @@ func TestBrowser(t *testing.T) {
 	for name, k := range kinds {
 		t.Run("approve "+name, func(t *testing.T) { approveInBrowser(t, b, k) })
 		t.Run("reject "+name, func(t *testing.T) { rejectInBrowser(t, b, k) })
+		t.Run("comment "+name, func(t *testing.T) { commentInBrowser(t, b, k) })
 	}
 	t.Run("closed", func(t *testing.T) { otherSitesInBrowser(t, b) })
 	t.Run("streams", func(t *testing.T) { streamsInBrowser(t, b) })
@@ -115,7 +116,7 @@ func approveInBrowser(t *testing.T, b *webtest.Browser, k webtest.Kind) {
 	tab.Go(r.srv.URL + "/t/demo/approval/1")
 	tab.Press("approve")
 	tab.Shows("Tap again to approve")
-	if d := r.f.said(); len(d) > 0 {
+	if d := r.f.done(); len(d) > 0 {
 		t.Fatalf("one tap does %+v", d)
 	}
 	r.f.change(func(q *view.Request) { q.Command = "rm -r build" }) // the document waits for the second tap
@@ -124,13 +125,13 @@ func approveInBrowser(t *testing.T, b *webtest.Browser, k webtest.Kind) {
 	tab.Press("Tap again to approve")
 	tab.Shows("no longer what you saw")
 	tab.Shows("rm -r build")
-	if d := r.f.said(); len(d) > 0 {
+	if d := r.f.done(); len(d) > 0 {
 		t.Fatalf("what was not seen is answered: %+v", d)
 	}
 	tab.Press("approve")
 	tab.Press("Tap again to approve")
 	quick := webtest.Eval[bool](tab, `document.body.innerText.includes('Tap again')`)
-	if d := r.f.said(); quick && len(d) > 0 {
+	if d := r.f.done(); quick && len(d) > 0 {
 		t.Errorf("two taps at once do %+v", d)
 	}
 	pause.Reset(500 * time.Millisecond)
@@ -140,7 +141,7 @@ func approveInBrowser(t *testing.T, b *webtest.Browser, k webtest.Kind) {
 	}
 	tab.Shows("approved")
 	tab.Until("no button", `!document.querySelector('button[data-action=approve]')`)
-	if d := r.f.said(); len(d) != 1 || d[0].Action != "approve" || d[0].Approval != 1 || d[0].Seen == "" {
+	if d := r.f.done(); len(d) != 1 || d[0].Action != "approve" || d[0].Approval != 1 || d[0].Seen == "" {
 		t.Errorf("%+v", d)
 	}
 	tab.Fits()
@@ -179,9 +180,57 @@ func rejectInBrowser(t *testing.T, b *webtest.Browser, k webtest.Kind) {
 	tab.Types("well done")
 	tab.Press("Send")
 	tab.Shows("done")
-	d := r.f.said()
+	d := r.f.done()
 	if len(d) != 3 || d[0].Text != "not on a Friday" || d[0].Action != "reject" || d[1].Action != "retry" || d[1].Task != "5" || d[2].Text != "well done" || d[2].Member != "ann" {
 		t.Errorf("%+v", d)
+	}
+	tab.Fine(r.srv.URL)
+}
+
+// commentInBrowser: the number of a line takes a comment, which is a draft from the first pause in
+// typing on; it is changed, sent, and its answer stands below the line.
+func commentInBrowser(t *testing.T, b *webtest.Browser, k webtest.Kind) {
+	r, tab := browse(t, b, k)
+	tab.Go(r.srv.URL + "/t/demo/changes/ann")
+	tab.Press("1") // the removed line has the same number and is the first
+	asks(tab)
+	tab.Shows("comment on removed line x:1 of ann")
+	tab.Press("Cancel")
+	tab.Press("2")
+	asks(tab)
+	tab.Shows("comment on x:2 of ann")
+	tab.Types("why tw")
+	tab.Shows("done")
+	tab.Types("o?")
+	tab.Until("the whole draft", `!sessionStorage.length`)
+	tab.Fits()
+	tab.Press("Cancel") // nothing is lost
+	tab.Shows("draft 1.1 line 2")
+	tab.Press("edit the comment")
+	asks(tab)
+	tab.Until("the draft", `document.getElementById('text').value === 'why two?'`)
+	tab.Types(evil)
+	tab.Press("Keep the draft")
+	tab.Shows(evil)
+	tab.Press("comment on the file")
+	asks(tab)
+	tab.Types("and a test")
+	tab.Press("Keep the draft")
+	tab.Shows("draft 1.2 the file")
+	tab.Fits()
+	tab.Press("send the comments")
+	tab.Shows("open 1.1 line 2")
+	r.f.mu.Lock()
+	r.f.said[0].State, r.f.said[0].Answer = "handled", "one will do"
+	r.f.mu.Unlock()
+	r.f.changed <- struct{}{}
+	tab.Shows("answer: one will do")
+	tab.Shows("round 1: 1 open, 1 handled")
+	tab.Fits()
+	d := r.f.done()
+	last := d[len(d)-1]
+	if d[0].Action != "comment" || d[0].Lines != "2" || d[0].Old || d[0].Path != "x" || last.Action != "send-review" || r.f.said[0].Text != "why two?"+evil {
+		t.Errorf("%+v, %+v", d, r.f.said)
 	}
 	tab.Fine(r.srv.URL)
 }
@@ -212,7 +261,7 @@ func otherSitesInBrowser(t *testing.T, b *webtest.Browser) {
 			t.Errorf("%s: %s", script, got)
 		}
 	}
-	if d := r.f.said(); len(d) > 0 {
+	if d := r.f.done(); len(d) > 0 {
 		t.Errorf("done: %+v", d)
 	}
 	_ = tab.Wrong() // what the browser says of it

@@ -87,7 +87,7 @@ func (s *Server) fill(v visit, t view.Team, d *page.Doc) (err error) {
 	ctx, id := v.Context(), v.PathValue("id")
 	d.ID = id
 	switch kind := d.Kind; {
-	case id == "" && (kind == "needs" || kind == "members" || kind == "tasks"):
+	case id == "" && (kind == "needs" || kind == "members" || kind == "tasks" || kind == "board"):
 	case id == "" && kind == "graph":
 		deps, err := t.Dependencies(ctx)
 		if err != nil {
@@ -115,7 +115,7 @@ func (s *Server) fill(v visit, t view.Team, d *page.Doc) (err error) {
 	case kind == "changes":
 		var c view.Changes
 		c, err = t.Changes(ctx, id, "")
-		d.Body = map[string]any{"Of": c, "Files": view.ParseDiff(c.Patch)}
+		d.Body = page.NewDiff(c)
 	case kind == "approval" && id != "":
 		n, perr := strconv.ParseInt(id, 10, 64)
 		if perr != nil {
@@ -325,6 +325,10 @@ type deed struct {
 	Message  string `json:"message"`
 	Approval int64  `json:"approval"`
 	Seen     string `json:"seen"`
+	Path     string `json:"path"` // of a file that the member has changed; Lines, Old and Comment are of it
+	Lines    string `json:"lines"`
+	Old      bool   `json:"old"`
+	Comment  string `json:"comment"`
 	Text     string `json:"text"`
 	Again    bool   `json:"again"` // the second tap
 }
@@ -362,7 +366,7 @@ func (s *Server) do(v visit) {
 		s.fail(v, team.Errorf(team.CodeConflict, "%s is not possible any more: nothing was done", a.Title))
 		return
 	}
-	if a.Asks != "" && strings.TrimSpace(in.Text) == "" {
+	if a.Asks != "" && strings.TrimSpace(in.Text) == "" && a.ID != "edit-comment" {
 		s.fail(v, team.Errorf(team.CodeInvalid, "%s needs a text: %s", a.Title, a.Asks))
 		return
 	}
@@ -384,7 +388,7 @@ func (s *Server) do(v visit) {
 		s.fail(v, err)
 		return
 	}
-	reply(v.w, http.StatusOK, map[string]string{"said": plain.Text(done.Said)})
+	reply(v.w, http.StatusOK, map[string]string{"said": plain.Text(done.Said), "comment": done.Comment})
 }
 
 // target finds what an action is about.
@@ -422,7 +426,30 @@ func (s *Server) target(ctx context.Context, name string, t view.Team, a view.Ac
 		if i < 0 {
 			return gone("member " + in.Member)
 		}
+		if in.Path != "" {
+			c, err := change(ctx, t, in)
+			return view.Target{Thing: view.OnChange, Member: &x.Members[i], Change: c}, err
+		}
 		return view.Target{Thing: view.OnMember, Member: &x.Members[i]}, nil
 	}
 	return view.Target{Thing: view.OnTeam}, nil
+}
+
+// change finds the place in a member's changes that an action is about.
+func change(ctx context.Context, t view.Team, in deed) (*view.Change, error) {
+	all, err := t.Changes(ctx, in.Member, "")
+	if err != nil {
+		return nil, err
+	}
+	c := &view.Change{Path: in.Path, Lines: in.Lines, Old: in.Old, Drafts: all.Drafts(), Reviewed: all.Reviewed[in.Path]}
+	if in.Comment == "" {
+		return c, nil
+	}
+	for _, x := range all.Comments {
+		if x.Name == in.Comment && x.Path == in.Path {
+			c.Comment = &x
+			return c, nil
+		}
+	}
+	return nil, team.Errorf(team.CodeConflict, "comment %s is no longer there: nothing was done", in.Comment)
 }

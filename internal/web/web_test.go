@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -33,6 +35,7 @@ type fake struct {
 	request view.Request
 	deeds   []view.Deed
 	changed chan struct{}
+	said    []view.Comment
 	screen  string // what the screen of ann shows below the first line
 }
 
@@ -103,7 +106,12 @@ func (f *fake) Usage(context.Context) (view.Usage, error) {
 }
 
 func (f *fake) Changes(_ context.Context, member, _ string) (view.Changes, error) {
-	return view.Changes{Member: member, Base: "main", Patch: "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+" + evil + "\n"}, nil
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return view.Changes{
+		Member: member, Base: "main", Patch: "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1,2 @@\n-a\n+" + evil + "\n+" + strings.Repeat("z", 300) + "\n",
+		Comments: slices.Clone(f.said), Also: map[string][]string{"x": {evil}},
+	}, nil
 }
 
 func (f *fake) Merges(context.Context) ([]view.Merge, error) {
@@ -138,8 +146,27 @@ func (f *fake) Do(_ context.Context, d view.Deed) (view.Done, error) {
 		f.request.State = "approved"
 		f.changed <- struct{}{}
 	}
+	done := view.Done{Said: "done"}
+	switch d.Action {
+	case "comment", "comment-file":
+		c := view.Comment{Name: fmt.Sprintf("1.%d", len(f.said)+1), State: "draft", Path: d.Path, Old: d.Old, Text: d.Text}
+		_, _ = fmt.Sscanf(d.Lines, "%d-%d", &c.First, &c.Last)
+		c.Last = max(c.First, c.Last)
+		f.said = append(f.said, c)
+		done.Comment = c.Name
+	case "edit-comment":
+		i := slices.IndexFunc(f.said, func(c view.Comment) bool { return c.Name == d.Comment })
+		if f.said[i].Text = d.Text; d.Text == "" {
+			f.said = slices.Delete(f.said, i, i+1)
+		}
+		done.Comment = d.Comment
+	case "send-review":
+		for i := range f.said {
+			f.said[i].State = "open"
+		}
+	}
 	f.deeds = append(f.deeds, d)
-	return view.Done{Said: "done"}, nil
+	return done, nil
 }
 
 // rig is a page with a browser that is logged in.
@@ -397,7 +424,7 @@ func TestViews(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	for _, path := range []string{
-		"/t/demo/needs", "/t/demo/members", "/t/demo/tasks", "/t/demo/graph", "/t/demo/time", "/t/demo/mail", "/t/demo/changes", "/t/demo/usage",
+		"/t/demo/needs", "/t/demo/members", "/t/demo/tasks", "/t/demo/board", "/t/demo/graph", "/t/demo/time", "/t/demo/mail", "/t/demo/changes", "/t/demo/usage",
 		"/t/demo/approval/1", "/t/demo/member/ann", "/t/demo/task/5", "/t/demo/changes/ann", "/t/demo/screen/ann",
 	} {
 		text := r.body(path)
@@ -478,7 +505,10 @@ func TestDeeds(t *testing.T) {
 		{deed{Action: "resume", Member: "ann"}, http.StatusConflict}, // it is not paused
 		{deed{Action: "kill", Member: "ann"}, http.StatusNotFound},
 		{deed{Action: "attach", Member: "ann"}, http.StatusNotFound},
-		{deed{Action: "comment-file", Member: "ann", Text: "why?"}, http.StatusNotFound},
+		{deed{Action: "comment-file", Member: "ann", Text: "why?"}, http.StatusConflict}, // on no file
+		{deed{Action: "comment", Member: "ann", Path: "x", Text: "why?"}, http.StatusConflict},
+		{deed{Action: "edit-comment", Member: "ann", Path: "x", Comment: "1.9", Text: "why?"}, http.StatusConflict},
+		{deed{Action: "send-review", Member: "ann", Path: "x"}, http.StatusConflict}, // there is no draft
 		{deed{Action: "approve", Member: "ann"}, http.StatusConflict},
 	} {
 		if status, text := r.post(tt.in, nil); status != tt.status {

@@ -52,17 +52,68 @@
     frames.addEventListener('lost', (e) => { say(JSON.parse(e.data).why); frames.close(); });
   }
 
+  async function post(deed) {
+    try {
+      const res = await fetch(base + '/do', { method: 'POST', headers: { 'Content-Type': 'application/json', 'X-Teamctl-Csrf': body.dataset.csrf }, body: JSON.stringify(deed) });
+      const out = await res.json().catch(() => ({ error: 'status ' + res.status }));
+      say(out.said || [out.error, out.hint].filter(Boolean).join(': '));
+      return out;
+    } catch (err) {
+      say('Nothing is known of what became of it: ' + err.message);
+      return { error: err.message };
+    }
+  }
+
+  // A dialog asks for the text of a deed. What is typed stays in this tab until it is sent; a
+  // comment is a draft of the team from the first pause in typing.
   let asked = Promise.resolve();
-  function ask(title) { // one after the other: a dialog that is closing has not said yet what became of it
+  function ask(title, deed, now, lines) { // one after the other: a dialog that is closing has not said yet what became of it
     const next = asked.then(() => new Promise((done) => {
-      const box = document.getElementById('ask'), text = document.getElementById('text');
+      const box = document.getElementById('ask'), text = document.getElementById('text'), last = document.getElementById('last');
+      const draft = /comment/.test(deed.action), kept = 'draft ' + title;
+      let saved = now || '', saving = Promise.resolve(true), pause = 0;
+      const save = () => {
+        clearTimeout(pause);
+        saving = saving.then(async () => {
+          const value = text.value;
+          if (value === saved || (!deed.comment && value.trim() === '')) return true;
+          const out = await post(Object.assign({}, deed, { action: deed.comment ? 'edit-comment' : deed.action, text: value }));
+          if (out.error) return false;
+          saved = value; deed.comment = value.trim() === '' ? '' : out.comment;
+          if (sessionStorage.getItem(kept) === value) sessionStorage.removeItem(kept);
+          return true;
+        });
+        return saving;
+      };
       document.getElementById('what').textContent = title;
-      text.value = sessionStorage.getItem('draft ' + title) || '';
-      text.oninput = () => sessionStorage.setItem('draft ' + title, text.value);
+      document.getElementById('send').textContent = draft ? 'Keep the draft' : 'Send';
+      document.getElementById('range').hidden = !lines;
+      last.min = last.value = lines || '';
+      last.onchange = () => {
+        deed.lines = Number(last.value) > lines ? lines + '-' + last.value : String(lines);
+        saving = saving.then(async () => { // a draft keeps its lines: another takes its place
+          if (deed.comment && !(await post(Object.assign({}, deed, { action: 'edit-comment', text: '' }))).error) deed.comment = saved = '';
+          return true;
+        });
+        save();
+      };
+      text.value = sessionStorage.getItem(kept) || now || '';
+      text.oninput = () => {
+        sessionStorage.setItem(kept, text.value);
+        clearTimeout(pause);
+        if (draft) pause = setTimeout(save, 800);
+      };
       box.returnValue = 'cancel';
-      box.addEventListener('close', () => {
+      box.addEventListener('close', async () => {
+        clearTimeout(pause);
+        if (draft) {
+          if (box.returnValue === 'send') await save();
+          await saving;
+          done(null);
+          return;
+        }
         const sent = box.returnValue === 'send' && text.value.trim() !== '';
-        if (sent) sessionStorage.removeItem('draft ' + title);
+        if (sent) sessionStorage.removeItem(kept);
         done(sent ? text.value : null);
       }, { once: true });
       box.showModal();
@@ -73,11 +124,19 @@
   }
 
   document.addEventListener('click', async (e) => {
-    const b = e.target.closest('button[data-action]');
+    const b = e.target.closest('button[data-action],button.ln');
     if (armed && armed !== b) disarm();
     if (!b || b.disabled) return;
     const d = b.dataset;
-    const deed = { action: d.action, member: d.member, task: d.task, message: d.message, approval: Number(d.approval), seen: d.seen, text: '', again: false };
+    if (d.line) {
+      const of = b.closest('.diff').dataset;
+      await ask('comment on ' + (d.old ? 'removed line ' : '') + of.path + ':' + d.line + ' of ' + of.member,
+        { action: 'comment', member: of.member, path: of.path, lines: d.line, old: !!d.old, comment: '', text: '' }, '', Number(d.line));
+      load();
+      return;
+    }
+    const deed = { action: d.action, member: d.member, task: d.task, message: d.message, approval: Number(d.approval), seen: d.seen,
+      path: d.path || '', lines: d.lines || '', comment: d.comment || '', text: '', again: false };
     if (d.twice) {
       if (armed !== b) { arm(b); return; }
       if (Date.now() - Number(d.armed) < 400) return; // no hand is that fast
@@ -85,16 +144,13 @@
       disarm();
     }
     if (d.asks) {
-      const text = await ask(b.textContent + ' ' + (d.approval > 0 ? d.approval + ' ' : '') + (d.task || d.member) + ': ' + d.asks);
-      if (text === null) return;
+      const on = [d.approval > 0 ? d.approval : '', d.task || d.member, d.comment || d.path].filter(Boolean).join(' ');
+      const text = await ask(b.textContent + ' ' + on + ': ' + d.asks, deed, d.text);
+      if (text === null) { load(); return; }
       deed.text = text;
     }
     b.disabled = true;
-    try {
-      const res = await fetch(base + '/do', { method: 'POST', headers: { 'Content-Type': 'application/json', 'X-Teamctl-Csrf': body.dataset.csrf }, body: JSON.stringify(deed) });
-      const out = await res.json().catch(() => ({ error: 'status ' + res.status }));
-      say(out.said || [out.error, out.hint].filter(Boolean).join(': '));
-    } catch (err) { say('Nothing is known of what became of it: ' + err.message); }
+    await post(deed);
     b.disabled = false;
     load();
   });

@@ -4,9 +4,11 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
+	"fmt"
 	"html/template"
 	"io"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -31,7 +33,7 @@ func file(name string) []byte {
 
 // Doc is a document of the live page.
 type Doc struct {
-	// Kind is a view (needs, members, tasks, graph, time, mail, changes, usage), a thing
+	// Kind is a view (needs, members, tasks, board, graph, time, mail, changes, usage), a thing
 	// (approval, member, task, screen), teams, welcome after a login, or closed, which says
 	// in Body why there is nothing else.
 	Kind     string
@@ -54,7 +56,7 @@ func (d Doc) Buttons(t view.Target, seen string, command bool) Buttons {
 	}
 	for _, a := range view.ActionsOn(t) {
 		if a.Page {
-			b.List = append(b.List, Button{a, t.Deed(a), a.ID == "approve" && command})
+			b.List = append(b.List, Button{Action: a, Deed: t.Deed(a), Twice: a.ID == "approve" && command})
 		}
 	}
 	return b
@@ -66,11 +68,12 @@ type Buttons struct {
 	Seen string // hash of what is shown of a request
 }
 
-// Button is one action on one thing. Twice: it takes a second tap.
+// Button is one action on one thing. Twice: it takes a second tap. Text is what the input is now.
 type Button struct {
 	view.Action
 	Deed  view.Deed
 	Twice bool
+	Text  string
 }
 
 // OnTeam are the buttons of the whole team.
@@ -91,6 +94,49 @@ func (d Doc) OnMessage(m view.Message) Buttons {
 	return d.Buttons(view.Target{Thing: view.OnMessage, Message: &m}, "", false)
 }
 
+// onChange are the buttons with these ids, where they are possible now.
+func (d Doc) onChange(member string, c view.Change, ids ...string) (b Buttons) {
+	all := d.Buttons(view.Target{Thing: view.OnChange, Member: &view.Member{Name: member}, Change: &c}, "", false)
+	for _, x := range all.List {
+		if slices.Contains(ids, x.ID) {
+			b.List = append(b.List, x)
+		}
+	}
+	return b
+}
+
+// OnFile are the buttons of a changed file.
+func (d Doc) OnFile(f DiffFile) Buttons {
+	return d.onChange(f.Member, view.Change{Path: f.Path, Reviewed: f.Reviewed}, "comment-file", "reviewed", "not-reviewed")
+}
+
+// Said is a comment with its buttons.
+type Said struct {
+	Comment view.Comment
+	Buttons Buttons
+}
+
+// Said is a comment on a file.
+func (d Doc) Said(f DiffFile, c view.Comment) Said {
+	b := d.onChange(f.Member, view.Change{Path: c.Path, Comment: &c}, "edit-comment", "handled")
+	for i := range b.List {
+		if b.List[i].Asks != "" {
+			b.List[i].Text = c.Text
+		}
+	}
+	return Said{c, b}
+}
+
+// OnRound are the buttons of the comments that were not sent.
+func (d Doc) OnRound(c view.Changes) Buttons {
+	for _, x := range c.Comments {
+		if x.Draft() {
+			return d.onChange(c.Member, view.Change{Path: x.Path, Drafts: c.Drafts()}, "send-review", "review-task")
+		}
+	}
+	return Buttons{}
+}
+
 // OnRequest are the buttons of a request that waits.
 func (d Doc) OnRequest(r view.Request) Buttons {
 	for _, n := range d.Snapshot.Needs {
@@ -104,10 +150,32 @@ func (d Doc) OnRequest(r view.Request) Buttons {
 // Base is the address of the team.
 func (d Doc) Base() string { return "/t/" + url.PathEscape(d.Team) }
 
-// Tabs are the views.
-func (d Doc) Tabs() []string {
-	return []string{"needs", "members", "tasks", "graph", "time", "mail", "changes", "usage"}
+// Tab is a view in a list of them.
+type Tab struct {
+	Kind, Name string
+	Current    bool
 }
+
+// Tabs are the views.
+func (d Doc) Tabs() []Tab {
+	tasks := slices.ContainsFunc(d.Boards(), func(t Tab) bool { return t.Current })
+	var out []Tab
+	for _, kind := range []string{"needs", "members", "tasks", "mail", "changes", "usage"} {
+		out = append(out, Tab{kind, kind, kind == d.Kind || kind == "tasks" && tasks})
+	}
+	if n := len(d.Snapshot.Needs); n > 0 {
+		out[0].Name += fmt.Sprintf(" (%d)", n)
+	}
+	return out
+}
+
+// Boards are the views of the tasks.
+func (d Doc) Boards() []Tab {
+	return []Tab{{"tasks", "list", d.Kind == "tasks"}, {"board", "board", d.Kind == "board"}, {"graph", "graph", d.Kind == "graph"}, {"time", "time", d.Kind == "time"}}
+}
+
+// Columns are the columns of the board.
+func (d Doc) Columns() []view.Column { return view.Columns(d.Snapshot.Tasks) }
 
 // Title is the line of the team.
 func (d Doc) Title() string {
@@ -162,7 +230,7 @@ var livePage = sync.OnceValue(func() *template.Template {
 			}
 			return "same"
 		},
-		"join": strings.Join, "visible": visible, "path": url.PathEscape, "amount": view.Spent.Words,
+		"join": strings.Join, "visible": visible, "path": url.PathEscape, "where": where, "amount": view.Spent.Words,
 	}
 	t := template.New("live").Funcs(funcs).Funcs(f)
 	return template.Must(t.Parse(string(file("live.html"))))
