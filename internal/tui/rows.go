@@ -385,31 +385,16 @@ func (m *model) boardRows() []group {
 		return []group{m.taskRows()}
 	}
 	id, owner := taskWidths(m.snap.Tasks)
-	titles := []string{"IN WORK", "FAILED", "READY", "STUCK", "WAITING", "COMPLETED"}
-	sections := make([]group, len(titles))
-	for i, title := range titles {
-		sections[i] = group{id: title, title: title}
-	}
-	for _, t := range taskOrder(m.snap.Tasks) {
-		i := 5
-		switch {
-		case t.Active():
-			i = 0
-		case t.Status == team.TaskFailed:
-			i = 1
-		case t.Stuck:
-			i = 3
-		case t.Status == team.TaskPending && len(t.Waits) > 0:
-			i = 4
-		case t.Status == team.TaskPending:
-			i = 2
+	var sections []group
+	for _, c := range view.Columns(taskOrder(m.snap.Tasks)) {
+		title := strings.ToUpper(c.Title)
+		s := group{id: title, title: fmt.Sprintf("%s %d", title, len(c.Tasks))}
+		for _, t := range c.Tasks {
+			s.items = append(s.items, m.taskItem(t, id, owner))
 		}
-		sections[i].items = append(sections[i].items, m.taskItem(t, id, owner))
+		sections = append(sections, s)
 	}
-	for i := range sections {
-		sections[i].title += fmt.Sprintf(" %d", len(sections[i].items))
-	}
-	return slices.DeleteFunc(sections, func(s group) bool { return len(s.items) == 0 })
+	return sections
 }
 
 // spoken returns the text of a message; protocol messages become a word.
