@@ -17,8 +17,8 @@ import (
 var copies = benchmark{name: "copy", title: "Writers beside a copy of the ledger", run: runCopies, note: copiesNote}
 
 const copiesNote = "The copies follow each other without a pause, in a process of their own, as teamctl ledger backup makes one: a supervisor makes " +
-	"one after a run of work, once a minute at most, and else once an hour. A copy takes no lock that a writer waits for: the middle writer does " +
-	"not feel it, but what it takes of the processor and the disk shows in the rate and in the slowest hundredth."
+	"one after a run of work, once a minute at most, and else once an hour. A copy takes no lock that a writer waits for. It is made in " +
+	"steps, each of which goes to disk by itself, and rests between them while others write, so it takes longer than it could."
 
 const (
 	goalCopyP50 = 1.5

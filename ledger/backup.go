@@ -31,17 +31,24 @@ func (db *DB) backup(ctx context.Context, v int) error {
 	return nil
 }
 
-// copyInto writes a copy of the current database and gives it its name once it
-// is complete on disk, which VACUUM INTO leaves to its caller. It reads every
-// row, so a damaged database yields no copy.
-func copyInto(ctx context.Context, conn *sql.Conn, name string) (err error) {
+// copyInto writes a copy of the current database, at once: nobody else writes during a
+// migration. VACUUM INTO reads every row, so a damaged database yields no copy.
+func copyInto(ctx context.Context, conn *sql.Conn, name string) error {
+	return complete(name, func(tmp *os.File) error {
+		_, err := conn.ExecContext(ctx, "VACUUM INTO ?", tmp.Name())
+		return err
+	})
+}
+
+// complete writes a file by fill and gives it its name once it is complete on disk.
+func complete(name string, fill func(tmp *os.File) error) (err error) {
 	dir := filepath.Dir(name)
-	tmp, err := os.CreateTemp(dir, tempName) // empty, so that VACUUM INTO accepts it; 0600
+	tmp, err := os.CreateTemp(dir, tempName) // empty, as VACUUM INTO wants it; 0600
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, ignoreMissing(os.Remove(tmp.Name()))) }()
-	if _, err := conn.ExecContext(ctx, "VACUUM INTO ?", tmp.Name()); err != nil {
+	if err := fill(tmp); err != nil {
 		return errors.Join(err, tmp.Close())
 	}
 	if err := errors.Join(tmp.Sync(), tmp.Close()); err != nil {

@@ -2,11 +2,9 @@ package ledger
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,8 +15,7 @@ import (
 )
 
 // Copies of a ledger are in a directory of their own. Each is complete: it gets
-// its name only once it is on disk. Making one takes only a read transaction,
-// so writers continue meanwhile.
+// its name only once it is on disk.
 
 const (
 	copyPrefix = "ledger-"
@@ -69,20 +66,9 @@ func (l *Ledger) CopyTo(ctx context.Context, dir string, keep int) (c Copy, err 
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return c, err
 	}
-	// A query-only connection cannot write to another file either.
-	sdb, err := sql.Open("sqlite3", l.db.dsn(url.Values{"_txlock": {"deferred"}}))
-	if err != nil {
-		return c, err
-	}
-	defer func() { err = errors.Join(err, sdb.Close()) }()
-	conn, err := sdb.Conn(ctx)
-	if err != nil {
-		return c, err
-	}
-	defer func() { err = errors.Join(err, conn.Close()) }()
 	c.At = time.Now().UTC().Truncate(time.Millisecond)
 	c.Path = filepath.Join(dir, copyPrefix+c.At.Format(copyTime)+copySuffix)
-	if err := retryBusy(ctx, func() error { return copyInto(ctx, conn, c.Path) }); err != nil {
+	if err := complete(c.Path, func(tmp *os.File) error { return l.db.copySteps(ctx, tmp) }); err != nil {
 		return c, err
 	}
 	fi, err := os.Stat(c.Path)
