@@ -42,8 +42,8 @@ func (e *Env) Delete(ctx context.Context, c Caller, key string, in DeleteIn) (Te
 		}
 	}
 	if ended && err != nil && ctx.Err() != nil && !out.begun {
-		err = team.Errorf(team.CodeUnavailable, "members of team %s were asked to end, nothing was deleted: %w", key, context.Cause(ctx)).
-			WithReason(team.ReasonMembersEnded).WithHint("teamctl delete " + key + " --force    # or teamctl start --team " + key + ", to go on with it")
+		err = team.Errorf(team.CodeUnavailable, "members of team %s were asked to end, nothing was deleted (teamctl start brings them back): %w", key, context.Cause(ctx)).
+			WithReason(team.ReasonMembersEnded).WithHint("teamctl delete " + key + " --force")
 	}
 	return out, err
 }

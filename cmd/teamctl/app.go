@@ -65,11 +65,11 @@ A team is started by hand, verb by verb, or from a file (teamctl up). The superv
 behind it starts and exits by itself; nothing is lost when it, a member or this
 command is killed.`
 
-var rootExample = `  teamctl create demo --repo .                    # a team on this repository
-  teamctl spawn builder -n 3                      # three workers: builder, builder-2, builder-3
-  teamctl task add "vet" --run 'go vet ./...'     # prints the task's id
+var rootExample = `  teamctl create demo --repo .
+  teamctl spawn builder -n 3
+  teamctl task add "vet" --run 'go vet ./...'
   teamctl task add "test" --run 'go test ./...' --depends-on 1
-  teamctl wait --progress                         # exit status 0 only if every task completed
+  teamctl wait --progress
   teamctl shutdown && teamctl delete`
 
 func (a *app) root(args []string) *cobra.Command {

@@ -33,7 +33,7 @@ In iTerm2, --cc shows every member as a native split pane of its own: iTerm2
 drives the team's tmux session by control mode (tmux -CC).`,
 		Example: `  teamctl attach
   teamctl attach builder
-  teamctl attach --cc          # from iTerm2`,
+  teamctl attach --cc`,
 		Args:              takes(0, 1, "the name of one member"),
 		ValidArgsFunction: first(a.completeMembers(false)),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -21,7 +21,7 @@ your own checkout is not touched.`,
 		Example: `  teamctl create demo --repo .
   teamctl create demo --repo ~/src/app --base main --description "port to v2"
   teamctl create demo --repo . --repo api=../api --repo web=../web
-  teamctl create demo --unique       # demo-2 if demo is taken`,
+  teamctl create demo --unique`,
 		Args: takes(1, 1, "the name of the team"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			env, err := a.tools()

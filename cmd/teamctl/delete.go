@@ -106,8 +106,8 @@ func (a *app) remove(ctx context.Context, env *tool.Env, key string, c tool.Call
 		a.out.line("kept branch %s at %.10s, the work of %s", k.Branch, k.Head, k.Member)
 	}
 	if len(res.Kept) > 0 {
-		a.out.hint("git diff HEAD...%s    # what it changed", res.Kept[0].Branch)
-		a.out.hint("git merge %s    # bring it into your branch", res.Kept[0].Branch)
+		a.out.hint("git diff HEAD...%s", res.Kept[0].Branch)
+		a.out.hint("git merge %s", res.Kept[0].Branch)
 	}
 	return nil
 }

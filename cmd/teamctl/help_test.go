@@ -94,6 +94,9 @@ func TestHelpTexts(t *testing.T) {
 			if l = strings.TrimSpace(l); l != "" {
 				lines++
 				takesLine(t, path, l)
+				if why := unpasted(l); why != "" {
+					t.Errorf("%s: %q does not work when it is pasted: %s", path, l, why)
+				}
 			}
 		}
 		if lines < 2 {
@@ -104,6 +107,31 @@ func TestHelpTexts(t *testing.T) {
 	if seen < 120 {
 		t.Errorf("only %d commands were looked at", seen)
 	}
+}
+
+// unpasted says why a line is not taken by the shells of people as it stands: zsh knows no
+// comments at its prompt, and fails where a pattern matches no file.
+func unpasted(line string) string {
+	var quote, last rune
+	for _, r := range line {
+		switch {
+		case quote != 0:
+			if r == quote {
+				quote = 0
+			}
+		case r == '\'' || r == '"':
+			quote = r
+		case r == '#' && (last == 0 || unicode.IsSpace(last)):
+			return "it has a comment"
+		case strings.ContainsRune("?*[", r):
+			return "it has a pattern for file names"
+		}
+		last = r
+	}
+	if quote != 0 {
+		return "a quote is not closed"
+	}
+	return ""
 }
 
 // takesLine checks every teamctl command of a line of shell: it exists, and takes these
@@ -236,6 +264,9 @@ func TestNamedCommands(t *testing.T) {
 			}
 		}
 		for _, text := range texts {
+			if filepath.Ext(path) == ".go" && strings.Contains(text, " # ") {
+				t.Errorf("%s: %q: %s", path, text, unpasted(text))
+			}
 			for _, m := range commandInText.FindAllString(text, -1) {
 				checked++
 				if !known(m) && !prose(m) {

@@ -28,9 +28,9 @@ with each client.
 With --http it listens on an address of this machine instead, for clients that need
 that. Every request must contain a bearer token, which is printed, or read from a
 file.`,
-		Example: `  teamctl mcp config claude           # how to register it
-  teamctl mcp --team demo             # what a client starts
-  teamctl mcp --http 127.0.0.1:0      # prints the address and the token`,
+		Example: `  teamctl mcp config claude
+  teamctl mcp --team demo
+  teamctl mcp --http 127.0.0.1:0`,
 		Args: takes(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			a.served = true

@@ -29,9 +29,9 @@ start or a spawn with the same name reuses them. The exit status is not 0 if a m
 rejected.
 
 To stop for today and continue with the same team tomorrow, use teamctl stop instead.`,
-		Example: `  teamctl shutdown                   # everybody
+		Example: `  teamctl shutdown
   teamctl shutdown builder --reason "done for today"
-  teamctl shutdown --wait 5m         # give long tasks time to finish`,
+  teamctl shutdown --wait 5m`,
 		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: a.completeMembers(false),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -52,7 +52,7 @@ func newStop(a *app) *cobra.Command {
 		Short: "Stop members, or all of them; start brings them back",
 		Long: `Stop members gracefully, as shutdown does, and keep them on the roster with
 their worktree and branch. teamctl start brings them back.`,
-		Example:           "  teamctl stop                       # everybody\n  teamctl stop builder\n  teamctl start builder",
+		Example:           "  teamctl stop\n  teamctl stop builder\n  teamctl start builder",
 		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: a.completeMembers(false),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -204,7 +204,7 @@ func newStart(a *app) *cobra.Command {
 		Long: `Start members that are stopped or have failed; without names, all stopped ones. A
 named member that has left the team comes back as it was spawned, to the worktree and
 branch that it left.`,
-		Example:           "  teamctl start                      # all that are stopped\n  teamctl start builder",
+		Example:           "  teamctl start\n  teamctl start builder",
 		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: a.completeMembers(false),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -134,8 +134,8 @@ func (a *app) workHint(ctx context.Context, t *tool.Team) error {
 	}
 	for _, m := range members {
 		if m.Worktree != "" && m.Spec.WorktreeMode == "own" {
-			a.out.hint("teamctl worktree diff    # what the members changed")
-			a.out.hint("teamctl merge --ready    # bring it into your branch")
+			a.out.hint("teamctl worktree diff")
+			a.out.hint("teamctl merge --ready")
 			return nil
 		}
 	}

@@ -19,7 +19,7 @@ each must stay up.
 
 Running members are adopted, not started twice. A member whose failure was observed
 stays as it is unless it is named.`,
-		Example:           "  teamctl recover            # the whole team\n  teamctl recover builder",
+		Example:           "  teamctl recover\n  teamctl recover builder",
 		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: a.completeMembers(false),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -32,7 +32,7 @@ user's, nothing needs root, and nothing is switched on: the commands for that ar
 printed (lingering has it up from the boot on, and after you have logged out). It has
 the PATH of now, by which the agents' programs are found. Its kill mode lets the
 agents live when the supervisor is stopped or updated.`,
-		Example: "  teamctl service install --user --print   # look at it first\n  teamctl service install --user",
+		Example: "  teamctl service install --user --print\n  teamctl service install --user",
 		Args:    takes(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !user {

@@ -73,7 +73,7 @@ func newSessionSend(a *app) *cobra.Command {
 		Short: "Give a child conversation a text",
 		Long: `Give a child conversation a text, which begins its next turn. The text - is standard
 input. Members get messages instead: teamctl send.`,
-		Example: `  teamctl session send agent:scout:subagent:0f2c5c1e-4f8f-4a55-9d0f-6f0e4f2d8f3b which functions call Parse?
+		Example: `  teamctl session send agent:scout:subagent:0f2c5c1e-4f8f-4a55-9d0f-6f0e4f2d8f3b "which functions call Parse?"
   git diff | teamctl session send agent:scout:subagent:0f2c5c1e-4f8f-4a55-9d0f-6f0e4f2d8f3b - --key diff-1`,
 		Args: takes(2, -1, "the key of a conversation, and a text"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -159,8 +159,8 @@ func newSessionWake(a *app) *cobra.Command {
 		Short: "Queue a turn of a conversation for later",
 		Long: `Queue a turn of a conversation for later: after 1m to 24h it begins with the text. A
 conversation waits for at most five of them.`,
-		Example: `  teamctl session wake dev 10m has the build of main passed?
-  teamctl session wake dev 2h look at the queue --json`,
+		Example: `  teamctl session wake dev 10m "has the build of main passed?"
+  teamctl session wake dev 2h "look at the queue" --json`,
 		Args:              takes(3, -1, "the key of a conversation, or the name of a member, a length of time and a text"),
 		ValidArgsFunction: first(a.completeMembers(true)),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -192,7 +192,7 @@ func newSessionOneshot(a *app) *cobra.Command {
 		Long: `Open a child of a conversation, give it a task, wait for the end of its turn, print its
 answer, and close it. The task - is standard input. The exit status is 0 if the turn
 ended well, 8 after --timeout, and 1 otherwise.`,
-		Example: `  teamctl session oneshot dev --agent scout which functions call Parse?
+		Example: `  teamctl session oneshot dev --agent scout "which functions call Parse?"
   git diff | teamctl session oneshot dev --agent reviewer --timeout 10m -`,
 		Args:              takes(2, -1, "the key of a conversation, or the name of a member, and a task"),
 		ValidArgsFunction: first(a.completeMembers(true)),

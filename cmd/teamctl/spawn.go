@@ -72,13 +72,12 @@ Inside tmux your window is split: you at the left, members at the right, the
 focus stays where it is. Outside, the team gets a tmux server of its own, and
 teamctl attach shows it. A name that is taken gets -2, -3, and so on; one whose
 member has left takes its worktree and branch again, unless you say --fresh.`,
-		Example: `  teamctl spawn builder                     # a worker
-  teamctl spawn builder -n 3                # builder, builder-2, builder-3
-  teamctl spawn probe -- htop               # any command
-  teamctl spawn ann --agent claude --prompt "review the parser"
+		Example: `  teamctl spawn ann --agent claude --prompt "review the parser"
   teamctl spawn web --worktree none --restart always -- npm run dev
   teamctl spawn fixer --branch bugfix -- claude
-  teamctl spawn reviewer --role reviewer --prompt "read what builder commits"`,
+  teamctl spawn reviewer --role reviewer --prompt "read what builder commits"
+  teamctl spawn probe -- bash
+  teamctl spawn builder -n 3`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			n := len(args)
 			if d := cmd.ArgsLenAtDash(); d >= 0 {

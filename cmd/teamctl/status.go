@@ -63,11 +63,11 @@ With --format it is one line for prompts and status bars, "demo !4 ▸4 ·1 ✗1
 things wait for you, four tasks are in work, one is ready, one has failed, five of twelve
 are done. What is 0 is left out, and it starts nothing. --follow writes the line again
 whenever it changes; with --tmux it is the option @teamctl of the tmux server that you
-are in, as long as the command runs.`,
+are in, as long as the command runs: put #{@teamctl} into its status-right.`,
 		Example: `  teamctl status
   teamctl status --watch
   teamctl status --format plain --all
-  teamctl status --follow --tmux       # and '#{@teamctl}' in status-right of tmux`,
+  teamctl status --follow --tmux`,
 		Args: takes(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if line.asked(cmd) {

@@ -34,7 +34,7 @@ the text from standard input.
 after the time limit, and 4 if the message is dropped because the member has left.`,
 		Example: `  teamctl send builder "please look at task 3 first"
   teamctl send builder "stop touching main.go" --wait=read --timeout 1m
-  teamctl send reviewer --forward 3f2a"
+  teamctl send reviewer --forward 3f2a
   git diff | teamctl send reviewer - --summary "diff to review"
   teamctl send builder "run the tests" --kind task_request`,
 		Args: func(cmd *cobra.Command, args []string) error {

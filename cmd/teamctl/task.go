@@ -191,7 +191,7 @@ func newTaskLs(a *app) *cobra.Command {
   teamctl task ls --open
   teamctl task ls --status failed --json
   teamctl task ls --metadata area=api
-  teamctl task ls --table             # owner, duration, result and commit of each`,
+  teamctl task ls --table`,
 		Args: takes(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if status != "" {

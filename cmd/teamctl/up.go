@@ -43,9 +43,9 @@ exactly these: up shows them and asks, or uses --agree without a terminal. A fil
 others own or can write to is refused.
 
 Editors check the file with docs/teamctl.schema.json.`,
-		Example: `  teamctl up                     # teamctl.yaml here
+		Example: `  teamctl up
   teamctl up -f team.yaml && teamctl wait --progress
-  teamctl up --dry-run           # what the file would change
+  teamctl up --dry-run
   teamctl down`,
 		Args: takes(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
