@@ -65,8 +65,8 @@ func (w *worker) retry(ctx context.Context, doing string, fn func(context.Contex
 // write is retry for a write that, once begun, is not interrupted by the end of ctx, and that is
 // attempted once more if ctx has ended before it succeeded.
 func (w *worker) write(ctx context.Context, doing string, fn func(context.Context) error) error {
-	step(ctx, doing)
-	defer step(ctx, doing+", done")
+	step(ctx, w.id.Name, doing)
+	defer step(ctx, w.id.Name, doing+", done")
 	ctx = ledger.Repeated(ctx) // also for the last attempt below
 	whole := func(ctx context.Context) error {
 		c, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeLimit)

@@ -61,7 +61,7 @@ func TestServeChild(t *testing.T) {
 	}
 	s := &served{rig: r, tools: sideEffect(dir), m: m}
 	var n atomic.Int64
-	ctx := WithSteps(t.Context(), func(string) {
+	ctx := WithSteps(t.Context(), func(string, string) {
 		if n.Add(1) == kill {
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 			select {}

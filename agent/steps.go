@@ -4,14 +4,22 @@ import "context"
 
 type stepsKey struct{}
 
-// WithSteps makes the agent call each before and after each commit, so that a test can end the
+// WithSteps makes each agent call f before and after each commit, so that a test can end the
 // process there.
-func WithSteps(ctx context.Context, each func(step string)) context.Context {
-	return context.WithValue(ctx, stepsKey{}, each)
+func WithSteps(ctx context.Context, f func(agent, step string)) context.Context {
+	return context.WithValue(ctx, stepsKey{}, f)
 }
 
-func step(ctx context.Context, name string) {
-	if each, ok := ctx.Value(stepsKey{}).(func(string)); ok {
-		each(name)
+// StepsOf returns ctx with what WithSteps has added to from.
+func StepsOf(ctx, from context.Context) context.Context {
+	if f, ok := from.Value(stepsKey{}).(func(string, string)); ok {
+		return WithSteps(ctx, f)
+	}
+	return ctx
+}
+
+func step(ctx context.Context, agent, name string) {
+	if f, ok := ctx.Value(stepsKey{}).(func(string, string)); ok {
+		f(agent, name)
 	}
 }

@@ -26,7 +26,7 @@ import (
 
 // commands are the programs that tests run: this binary, by another name.
 var commands = map[string]func(){
-	"teamctl":     func() { os.Exit(runIn(interruptedAt(killedAt()), os.Args[1:])) },
+	"teamctl":     func() { os.Exit(runIn(heldAt(interruptedAt(killedAt())), os.Args[1:])) },
 	"fakeagent":   func() { os.Exit(fakeAgent(os.Args[1:])) },
 	"lockholder":  func() { os.Exit(lockHolder(os.Args[1:])) },
 	"foreignpeer": func() { os.Exit(foreignPeer(os.Args[1:])) },

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/teamctl/teamctl/agent"
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/backends/inproc"
@@ -149,7 +150,7 @@ type parts struct {
 	log    *slog.Logger
 }
 
-func (p parts) build(_ context.Context, cfg *supervisor.Config) (func(), error) {
+func (p parts) build(ctx context.Context, cfg *supervisor.Config) (func(), error) {
 	notifier, err := bundle.Listen(p.layout.NotifySocket())
 	if err != nil {
 		return nil, err
@@ -170,7 +171,7 @@ func (p parts) build(_ context.Context, cfg *supervisor.Config) (func(), error) 
 		cfg.Before.Close = func(ctx context.Context) error { return errors.Join(old.CloseTeam(ctx), old.Close()) }
 	}
 	pt := pty.New(pty.Options{Layout: p.layout, ShimArgv: []string{p.exe, "shim"}, Notifier: notifier, Log: p.log})
-	in := inproc.New(inproc.Options{Layout: p.layout, Run: runInProcess(hub), Log: p.log})
+	in := inproc.New(inproc.Options{Layout: p.layout, Run: runInProcess(ctx, hub), Log: p.log})
 	notes, stop := relay(notifier)
 	cfg.Backends = map[string]backends.Backend{tm.Name(): tm, pt.Name(): pt, in.Name(): in}
 	cfg.Launcher = launcher{exe: p.exe, home: p.layout.Home, log: p.log}
@@ -232,8 +233,9 @@ func relay(n *bundle.Notifier) (<-chan supervisor.Note, func()) {
 }
 
 // runInProcess runs a built-in agent as a goroutine of the supervisor: the same command line,
-// parsed by the same command. All agents share hub.
-func runInProcess(hub *dirwatch.Hub) func(context.Context, backends.Launch, io.Writer) error {
+// parsed by the same command. All agents share hub; from the supervisor's context they have the steps
+// at which tests end them.
+func runInProcess(supervisor context.Context, hub *dirwatch.Hub) func(context.Context, backends.Launch, io.Writer) error {
 	return func(ctx context.Context, l backends.Launch, out io.Writer) error {
 		own := map[string]func(*app, *workplace) *cobra.Command{"worker": newWorkerAt, "llm": newLLMAt}
 		if len(l.Argv) < 2 || own[l.Argv[1]] == nil {
@@ -246,6 +248,6 @@ func runInProcess(hub *dirwatch.Hub) func(context.Context, backends.Launch, io.W
 		cmd.SetOut(out)
 		cmd.SetErr(out)
 		cmd.SilenceErrors, cmd.SilenceUsage = true, true
-		return cmd.ExecuteContext(ctx)
+		return cmd.ExecuteContext(agent.StepsOf(ctx, supervisor))
 	}
 }

@@ -1,0 +1,381 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/teamctl/teamctl/agent"
+	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/internal/fakemodel"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// envHoldAt names a directory. While it has a file of an agent's name with a number, the agent counts
+// its steps, writes them to NAME.steps, and stays at the one of that number, which NAME.held tells,
+// until the file is gone.
+const envHoldAt = "TEST_HOLD_AT" // agents get no variable of TEAMCTL_
+
+// heldAt is the context of a program whose agents stay at a step, where one is named.
+func heldAt(ctx context.Context) context.Context {
+	dir := os.Getenv(envHoldAt)
+	if dir == "" {
+		return ctx
+	}
+	var mu sync.Mutex
+	steps := map[string]int{}
+	return agent.WithSteps(ctx, func(name, step string) {
+		file := filepath.Join(dir, name)
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return
+		}
+		at, err := strconv.Atoi(string(text))
+		if err != nil {
+			panic(err)
+		}
+		mu.Lock()
+		steps[name]++
+		n := steps[name]
+		err = appendLine(file+".steps", step)
+		mu.Unlock()
+		if err == nil && n == at {
+			err = os.WriteFile(file+".held", []byte(step), 0o600)
+		}
+		if err != nil {
+			panic(err)
+		}
+		tick := time.NewTicker(10 * time.Millisecond)
+		defer tick.Stop()
+		for n == at {
+			if _, err := os.Lstat(file); err != nil {
+				return
+			}
+			<-tick.C
+		}
+	})
+}
+
+func appendLine(file, line string) error {
+	f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(f, line)
+	return errors.Join(err, f.Close())
+}
+
+// victim is a member of a kill matrix.
+type victim struct {
+	name, backend string
+	step          int    // at which it is killed; 0: never
+	kill          string // what of it: "agent", "shim", "all": those and the supervisor
+}
+
+// matrix is a team of agents that stay at a step of their turn.
+type matrix struct {
+	*faultRig
+	steps string // directory of envHoldAt
+	model *fakemodel.Server
+}
+
+func newMatrix(t *testing.T) *matrix {
+	t.Helper()
+	v, err := fakemodel.Start("", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &matrix{faultRig: newFaultRig(t), model: v}
+	t.Cleanup(func() { _ = v.Close() })
+	t.Cleanup(func() { // also where the test has failed amid a round
+		if err := os.RemoveAll(m.steps); err != nil {
+			t.Error(err)
+		}
+	})
+	v.Strict()
+	config := "model: fake/m\nproviders:\n  fake: {api: messages, baseURL: \"" + v.URL + "\"}\n"
+	if err := os.WriteFile(filepath.Join(m.dir, "t", "config.yaml"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m.steps = filepath.Join(m.dir, "steps")
+	if err := os.Mkdir(m.steps, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	m.env = append(m.env, envHoldAt+"="+m.steps)
+	m.teamctl("ps") // whose environment the agents have
+	return m
+}
+
+// matrixTurn reads, writes, runs a command and tells the lead. No two members write the same file:
+// each pair would be warned of it.
+func matrixTurn(name string) string {
+	return strings.ReplaceAll(strings.Join([]string{
+		`@@call glob {"pattern":"*"}`,
+		`@@call write {"path":"made-NAME","content":"by the turn\n"}`,
+		`@@shell echo ran >> log-NAME; wc -l < log-NAME`,
+		`@@call SendMessage {"type":"message","recipient":"team-lead","content":"told by the turn"}`,
+		`@@call read {"path":"made-NAME"}`,
+		`@@say ` + llmDone,
+	}, "\n"), "NAME", name)
+}
+
+// begin spawns a member, and gives it the turn, at whose step it stays.
+func (m *matrix) begin(h victim) {
+	m.Helper()
+	args := []string{"spawn", h.name, "--agent", "llm", "--backend", h.backend, "--dangerously-skip-permissions"}
+	if h.backend == "tmux" {
+		args = append(args, "--session")
+	}
+	m.teamctl(args...)
+	m.until(h.name+" to be at rest", func() bool { return m.members()[h.name].Activity == team.Idle })
+	if err := os.WriteFile(filepath.Join(m.steps, h.name), []byte(strconv.Itoa(h.step)), 0o600); err != nil {
+		m.Fatal(err)
+	}
+	m.send(h.name, matrixTurn(h.name))
+}
+
+func (m *matrix) done(name string) bool {
+	list := m.entries(name)
+	return len(list) > 0 && list[len(list)-1].Content == llmDone
+}
+
+func (m *matrix) at(name string) string {
+	step, err := os.ReadFile(filepath.Join(m.steps, name+".held"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		m.Fatal(err)
+	}
+	return string(step)
+}
+
+// letGo lets a member go on, or its next life.
+func (m *matrix) letGo(name string) {
+	if err := os.Remove(filepath.Join(m.steps, name)); err != nil {
+		m.Error(err)
+	}
+}
+
+// round kills members at each of the steps of their turns.
+func (m *matrix) round(steps []int, want outcome) {
+	var all []victim
+	for _, n := range steps {
+		for _, backend := range []string{"pty", "tmux"} {
+			for _, kill := range []string{"agent", "shim", "all"} {
+				all = append(all, victim{fmt.Sprintf("%s%d-%s", kill, n, backend), backend, n, kill})
+			}
+		}
+		all = append(all, victim{fmt.Sprintf("all%d-inside", n), "in-process", n, "all"})
+	}
+	var wg sync.WaitGroup
+	for _, h := range all {
+		wg.Go(func() { m.begin(h) })
+	}
+	wg.Wait()
+	if m.Failed() {
+		m.FailNow()
+	}
+	var names []string
+	at := map[string]string{}
+	for _, h := range all {
+		m.until(fmt.Sprintf("%s to be at step %d", h.name, h.step), func() bool { return m.at(h.name) != "" })
+		at[h.name] = m.at(h.name)
+		names = append(names, h.name)
+	}
+	var everything []backends.ProcID
+	for _, h := range all {
+		if h.kill == "all" {
+			if h.backend != "in-process" {
+				p := m.proc(h.name)
+				everything = append(everything, p.Agent, p.Shim)
+			}
+			continue
+		}
+		p := m.proc(h.name)
+		m.kill(map[string]backends.ProcID{"agent": p.Agent, "shim": p.Shim}[h.kill])
+		m.letGo(h.name)
+	}
+	for _, h := range all {
+		if h.kill != "all" {
+			m.until(h.name+" to be through after "+at[h.name], func() bool { return m.done(h.name) })
+		}
+	}
+	for _, id := range append(everything, m.supervisor()) {
+		m.kill(id)
+	}
+	for _, h := range all {
+		if h.kill == "all" {
+			m.letGo(h.name)
+		}
+	}
+	m.teamctl("ps") // which starts a supervisor
+	for _, h := range all {
+		m.until(h.name+" to be through after "+at[h.name], func() bool { return m.done(h.name) })
+		m.compare(h.name, at[h.name], want)
+	}
+	m.teamctl(append([]string{"kill"}, names...)...)
+}
+
+// outcome is what a turn leaves behind.
+type outcome struct {
+	entries []string // without the text of results, and with it
+	whole   []string
+	turns   string
+	files   map[string]string
+	told    int
+}
+
+// effects are the calls of matrixTurn that change something.
+var effects = []string{"write", "shell", "SendMessage"}
+
+func (m *matrix) outcome(name string) (o outcome, lost map[string]bool) {
+	m.Helper()
+	lost = map[string]bool{}
+	turns := map[int64]bool{}
+	for _, e := range m.entries(name) {
+		var meta struct {
+			Name   string
+			Failed bool
+		}
+		if len(e.Meta) > 0 {
+			if err := json.Unmarshal(e.Meta, &meta); err != nil {
+				m.Fatal(err)
+			}
+		}
+		if e.Kind == ledger.EntryAssistant {
+			turns[e.Job] = true
+		}
+		line, text := fmt.Sprint(e.Kind, " ", meta.Name), e.Content
+		switch {
+		case e.Kind == ledger.EntryUser && !strings.Contains(text, "@@call glob"):
+			continue // who the member is, or what became of others
+		case e.Kind == ledger.EntryUser:
+			text = ""
+		case e.Kind == ledger.EntryToolResult && strings.Contains(text, ledger.ResultLost):
+			lost[meta.Name] = true
+			text = ledger.ResultLost
+		case meta.Name == "SendMessage":
+			text = strconv.FormatBool(meta.Failed) // it has the id of the message
+		}
+		o.entries = append(o.entries, line)
+		o.whole = append(o.whole, line+" "+strings.ReplaceAll(text, name, "NAME"))
+	}
+	for _, j := range m.conversation(name).Turns {
+		if turns[j.ID] { // later ones are about the others' ends
+			o.turns += fmt.Sprintln(j.Cause, j.State, j.Reason)
+		}
+	}
+	o.files = map[string]string{}
+	tree := m.members()[name].Worktree
+	list, err := os.ReadDir(tree)
+	if err != nil {
+		m.Fatal(err)
+	}
+	for _, f := range list {
+		if f.Name() == ".git" {
+			continue
+		}
+		b, err := os.ReadFile(filepath.Join(tree, f.Name()))
+		if err != nil {
+			m.Fatal(err)
+		}
+		o.files[strings.ReplaceAll(f.Name(), name, "NAME")] = string(b)
+	}
+	var sent struct{ Messages []ledger.Message }
+	if err := json.Unmarshal([]byte(m.teamctl("message", "ls", "--json", "--limit", "100000")), &sent); err != nil {
+		m.Fatal(err)
+	}
+	for _, one := range sent.Messages {
+		if one.From == name && one.Text == "told by the turn" {
+			o.told++
+		}
+	}
+	return o, lost
+}
+
+// compare checks what a turn has left behind that was killed at a step.
+func (m *matrix) compare(name, step string, want outcome) {
+	m.Helper()
+	got, lost := m.outcome(name)
+	if fmt.Sprint(got.entries) != fmt.Sprint(want.entries) {
+		m.Errorf("%s, killed at %q, has other entries:\n%s\nwant\n%s", name, step, strings.Join(got.whole, "\n"), strings.Join(want.whole, "\n"))
+		return
+	}
+	if got.turns != want.turns {
+		m.Errorf("%s, killed at %q: turns\n%swant\n%s", name, step, got.turns, want.turns)
+	}
+	if len(lost) > 1 {
+		m.Errorf("%s, killed at %q: %d calls are lost: %v", name, step, len(lost), lost)
+	}
+	for i, line := range got.whole {
+		// What a call has read depends on the ones that were lost.
+		if line != want.whole[i] && len(lost) == 0 {
+			m.Errorf("%s, killed at %q:\n%s\nwant\n%s", name, step, line, want.whole[i])
+		}
+	}
+	for call, what := range map[string]struct{ got, want string }{
+		"write":       {got.files["made-NAME"], want.files["made-NAME"]},
+		"shell":       {got.files["log-NAME"], want.files["log-NAME"]},
+		"SendMessage": {strings.Repeat("told\n", got.told), strings.Repeat("told\n", want.told)},
+	} {
+		if what.got != what.want && (!lost[call] || what.got != "") {
+			m.Errorf("%s, killed at %q: what %s has left: %q, want %q; lost: %v", name, step, call, what.got, what.want, lost)
+		}
+	}
+	for file := range got.files {
+		if _, ok := want.files[file]; !ok {
+			m.Errorf("%s, killed at %q: file %s is left", name, step, file)
+		}
+	}
+}
+
+// TestLLMIsKilledAtEveryStep: agents that a model leads are killed with kill -9 before and after each
+// commit of a turn, by themselves, with their shim, and with the supervisor and everything else, on
+// each backend. Transcript, turns, files and mail are those of an undisturbed turn; what was done
+// was done once or is said to be unknown; and a server that refuses what vendors refuse has refused
+// nothing.
+func TestLLMIsKilledAtEveryStep(t *testing.T) {
+	m := newMatrix(t)
+	m.begin(victim{name: "calm", backend: "pty"})
+	m.until("the undisturbed turn", func() bool { return m.done("calm") })
+	m.until("calm to be at rest", func() bool { return m.members()["calm"].Activity == team.Idle })
+	m.letGo("calm")
+	want, _ := m.outcome("calm")
+	steps, err := os.ReadFile(filepath.Join(m.steps, "calm.steps"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want.told != 1 || len(want.files) != 2 {
+		t.Fatalf("the undisturbed turn has left %+v", want)
+	}
+	last := strings.Count(string(steps), "\n")
+	if last < 20 {
+		t.Fatalf("only %d steps:\n%s", last, steps)
+	}
+	for _, call := range effects {
+		if !strings.Contains(strings.Join(want.entries, "\n"), call) {
+			t.Fatalf("the undisturbed turn has no %s:\n%s", call, strings.Join(want.whole, "\n"))
+		}
+	}
+	var at []int
+	for n := range last {
+		at = append(at, n+1)
+	}
+	if testing.Short() {
+		at = []int{last / 3, 2 * last / 3, last - 2}
+	}
+	for some := range slices.Chunk(at, 4) {
+		m.round(some, want)
+	}
+	if why := m.model.Refused(); len(why) > 0 {
+		t.Errorf("refused %d times: %s", len(why), why[0])
+	}
+}
