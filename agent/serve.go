@@ -95,6 +95,7 @@ type server struct {
 	asks    chan ask
 	ended   chan *running
 	first   bool // the session is empty
+	goesOn  bool // a turn of an earlier life does
 	waiting int  // turns waiting for people
 	due     bool // there may be queued turns
 	wake    sync.Mutex
@@ -125,6 +126,11 @@ func (s *server) loop(ctx context.Context) error {
 		s.env.Ready()
 	}
 	s.due = true
+	if s.goesOn { // before its mail is read: what steers is taken in at a boundary
+		if err := s.claimTurns(ctx); err != nil {
+			return err
+		}
+	}
 	for {
 		s.again = 0
 		stop, err := s.takeMail(ctx)
@@ -161,6 +167,7 @@ func (s *server) begin(ctx context.Context) error {
 			s.tellFailed(ctx, j.ID, j.Reason)
 			continue
 		}
+		s.goesOn = true
 		s.out.line("turn %d goes on (attempt %d)", j.ID, j.Attempt)
 	}
 	if err := s.tellLast(ctx); err != nil {

@@ -52,7 +52,14 @@ func (s *server) takeMail(ctx context.Context) (stop bool, err error) {
 		}
 	}
 	if !stop && s.turnOf(s.id.Session) == nil {
-		err = s.takeLetters(ctx, s.untaken(ctx, letters), nil)
+		letters = s.untaken(ctx, letters)
+		err = s.takeLetters(ctx, letters, nil)
+		if team.ReasonOf(err) == team.ReasonBacklogFull { // of a turn that will go on
+			for _, l := range letters {
+				s.hold(ctx, l, "backlog full")
+			}
+			err = nil
+		}
 	}
 	s.markRead(ctx)
 	return stop, err
@@ -207,15 +214,19 @@ func PersonLine(text string) ledger.Input {
 	}}
 }
 
-// typed are the lines of the person that have come while a turn runs.
-func (s *server) typed(ctx context.Context) (list []ledger.BacklogItem) {
+// putOff are the backlog's lines of the person that have come while a turn runs, and the messages that
+// came too late to steer a turn which a kill has made go on: they steer it now.
+func (s *server) putOff(ctx context.Context) (list []ledger.BacklogItem) {
 	all, err := s.in.Sessions.Backlog(ctx, s.id.Session)
 	if err != nil {
 		return nil // they stay where they are
 	}
 	for _, b := range all {
 		var from provenance
-		if b.Kind == ledger.BacklogMessage && json.Unmarshal(b.Provenance, &from) == nil && from.From == fromPerson {
+		if b.Kind != ledger.BacklogMessage || json.Unmarshal(b.Provenance, &from) != nil {
+			continue
+		}
+		if from.From == fromPerson || b.Message != "" && s.mayCommand(ctx, from.From) {
 			list = append(list, b)
 		}
 	}
@@ -224,7 +235,7 @@ func (s *server) typed(ctx context.Context) (list []ledger.BacklogItem) {
 
 // look says what the unread mail means for the turn under way.
 func (s *server) look(ctx context.Context) llm.Verdict {
-	if len(s.typed(ctx)) > 0 {
+	if len(s.putOff(ctx)) > 0 {
 		return llm.Steered
 	}
 	letters, ok := s.letters(ctx)
@@ -258,14 +269,14 @@ func (s *server) takeAt(ctx context.Context, r *running, token llm.Token) (llm.V
 	}
 	defer s.markRead(ctx)
 	ref := r.job.Ref()
-	typed := s.typed(ctx)
-	if len(steer)+len(typed) == 0 {
+	before := s.putOff(ctx)
+	if len(steer)+len(before) == 0 {
 		if len(rest) == 0 || token.Open {
 			return llm.GoOn, nil
 		}
 		return llm.TookIn, s.takeLetters(ctx, rest, &ref)
 	}
-	in := ledger.TurnSteer{Ref: ref, Inputs: s.steering(steer, typed), Resume: ledger.BacklogItem{
+	in := ledger.TurnSteer{Ref: ref, Inputs: s.steering(steer, before), Resume: ledger.BacklogItem{
 		Text: resumeText(r.job, token), Source: "resume:" + token.Source,
 	}}
 	err := s.write(ctx, "steer a turn", func(c context.Context) error {
@@ -286,27 +297,27 @@ func (s *server) takeAt(ctx context.Context, r *running, token llm.Token) (llm.V
 	return llm.Steered, nil
 }
 
-// steering is what ends a turn, in order of arrival. Lines of the person leave the backlog
-// by their source.
-func (s *server) steering(letters []letter, typed []ledger.BacklogItem) []ledger.Input {
+// steering is what ends a turn, in order of arrival: the unread letters, and what the backlog has,
+// which leaves it by its source. A message in the backlog was read before.
+func (s *server) steering(letters []letter, before []ledger.BacklogItem) []ledger.Input {
 	byArrival(letters)
 	var out []ledger.Input
 	for i, in := range s.inputs(letters, true) {
-		for ; len(typed) > 0 && typed[0].At <= letters[i].msg.At; typed = typed[1:] {
-			out = append(out, typedInput(typed[0]))
+		for ; len(before) > 0 && (before[0].Message != "" || before[0].At <= letters[i].msg.At); before = before[1:] {
+			out = append(out, backlogInput(before[0]))
 		}
 		out = append(out, in)
 	}
-	for _, b := range typed {
-		out = append(out, typedInput(b))
+	for _, b := range before {
+		out = append(out, backlogInput(b))
 	}
 	return out
 }
 
-func typedInput(b ledger.BacklogItem) ledger.Input {
+func backlogInput(b ledger.BacklogItem) ledger.Input {
 	return ledger.Input{NewEntry: ledger.NewEntry{
 		Kind: ledger.EntryUser, Content: b.Text, Source: b.Source, Provenance: b.Provenance, Meta: b.Meta,
-	}}
+	}, Message: b.Message, Recipient: b.Recipient}
 }
 
 // byArrival puts letters into the order in which they were posted.
@@ -322,8 +333,8 @@ func resumeText(j ledger.TurnJob, token llm.Token) string {
 // takeLate adds steering messages to the backlog of a session whose turn has given its last
 // answer, and notifies the senders. Other mail begins the next turn.
 func (s *server) takeLate(ctx context.Context) error {
-	for _, b := range s.typed(ctx) {
-		if b.ID > s.told {
+	for _, b := range s.putOff(ctx) {
+		if b.Message == "" && b.ID > s.told {
 			s.told = b.ID
 			s.out.line("%s", busyNotice)
 		}

@@ -36,10 +36,11 @@ type Input struct {
 	Recipient string `json:"recipient,omitempty"`
 }
 
-// TakeIn gives a session input. Where no turn of it runs, it is appended to the
-// transcript, its deliveries are accepted, and a turn is queued, unless one waits
-// already. With Turn, the running turn takes it into the transcript itself. Otherwise a
-// turn that runs takes nothing more, and the input enters the backlog.
+// TakeIn gives a session input. Where no turn of it is under way, it is appended to the
+// transcript, behind what waits in the backlog, its deliveries are accepted, and a turn is
+// queued, unless one waits already. With Turn, the running turn takes it into the
+// transcript itself. Otherwise a turn that runs, or that will go on, takes nothing more,
+// and the input enters the backlog.
 type TakeIn struct {
 	Session string         `json:"session"`
 	Inputs  []Input        `json:"inputs"`
@@ -99,15 +100,25 @@ func takeIn(t *tx, in TakeIn) (out TakenIn, err error) {
 	if err != nil {
 		return out, err
 	}
+	if len(running) == 0 {
+		if running, err = t.jobs(sqlJobBegun, s.Key); err != nil {
+			return out, err
+		}
+	}
 	if len(running) > 0 {
 		out.Job, out.Backlogged = running[0].ID, true
 		return out, t.putOff(s.Key, in)
 	}
-	if out.Entries, err = t.inputs(s.Key, in.Inputs, 0); err != nil || len(out.Entries) == 0 {
-		return out, err
-	}
 	queued, err := t.jobs(sqlJobQueued, s.Key)
 	if err != nil {
+		return out, err
+	}
+	if len(queued) > 0 && !queued[0].First { // its turn would drain what came before behind this
+		if _, _, err := t.drain(&queued[0]); err != nil {
+			return out, err
+		}
+	}
+	if out.Entries, err = t.inputs(s.Key, in.Inputs, 0); err != nil || len(out.Entries) == 0 {
 		return out, err
 	}
 	if len(queued) > 0 {

@@ -17,8 +17,10 @@ const (
 	sqlJobGet     = `SELECT ` + jobCols + ` FROM turn_jobs WHERE id = ?`
 	sqlJobRunning = `SELECT ` + jobCols + ` FROM turn_jobs WHERE session = ? AND state = 'running'`
 	sqlJobQueued  = `SELECT ` + jobCols + ` FROM turn_jobs WHERE session = ? AND state = 'queued' AND input IS NULL ORDER BY rank DESC, id LIMIT 1`
-	sqlJobsOpen   = `SELECT ` + jobCols + ` FROM turn_jobs WHERE session = ? AND state IN ('queued', 'running') ORDER BY id`
-	sqlJobList    = `SELECT ` + jobCols + ` FROM turn_jobs WHERE (?1 = '' OR session = ?1) AND (NOT ?2 OR state IN ('queued', 'running'))
+	// A turn that has begun and whose process is gone, or that waits for its budget.
+	sqlJobBegun = `SELECT ` + jobCols + ` FROM turn_jobs WHERE session = ? AND state = 'queued' AND attempt > 0 ORDER BY rank DESC, id LIMIT 1`
+	sqlJobsOpen = `SELECT ` + jobCols + ` FROM turn_jobs WHERE session = ? AND state IN ('queued', 'running') ORDER BY id`
+	sqlJobList  = `SELECT ` + jobCols + ` FROM turn_jobs WHERE (?1 = '' OR session = ?1) AND (NOT ?2 OR state IN ('queued', 'running'))
 		AND (?3 = '' OR session IN (SELECT session_key FROM sessions WHERE member = ?3)) ORDER BY id`
 	sqlJobPut = `INSERT INTO turn_jobs(session, lane, cause, rank, hop, input, not_before, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`
 	// A session's first job in line is the one of the highest rank, then the oldest. It
@@ -217,7 +219,7 @@ func (t *tx) begin(j *TurnJob) ([]Entry, error) {
 		}
 		out = append(out, e)
 	}
-	if j.First {
+	if j.First || j.Attempt > 1 { // what came amid a turn is no part of it
 		return out, nil
 	}
 	e, some, err := t.drain(j)
