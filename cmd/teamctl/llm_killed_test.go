@@ -32,6 +32,32 @@ func (r *faultRig) entries(name string) (out []ledger.Entry) {
 	return out
 }
 
+// strictModel serves the model of the rig's agents, which refuses what vendors refuse.
+func (r *faultRig) strictModel() *fakemodel.Server {
+	r.Helper()
+	v, err := fakemodel.Start("", nil)
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.Cleanup(func() { _ = v.Close() })
+	v.Strict()
+	config := "model: fake/m\nproviders:\n  fake: {api: messages, baseURL: \"" + v.URL + "\"}\n"
+	if err := os.WriteFile(filepath.Join(r.dir, "t", "config.yaml"), []byte(config), 0o600); err != nil {
+		r.Fatal(err)
+	}
+	return v
+}
+
+// thinker spawns an agent that a model leads.
+func (r *faultRig) thinker(name, backend string) {
+	r.Helper()
+	args := []string{"spawn", name, "--agent", "llm", "--backend", backend, "--dangerously-skip-permissions"}
+	if backend == "tmux" {
+		args = append(args, "--session")
+	}
+	r.teamctl(args...)
+}
+
 // TestLLMIsKilled: agents that a model leads are killed amid their turns with kill -9, with
 // what holds them, their supervisor, and all of them at once, on each backend. Each goes on
 // in the same turn: its transcript has the entries of an undisturbed run, what it did was
@@ -40,16 +66,7 @@ func (r *faultRig) entries(name string) (out []ledger.Entry) {
 func TestLLMIsKilled(t *testing.T) {
 	const steps = 8
 	r := newFaultRig(t)
-	v, err := fakemodel.Start("", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = v.Close() })
-	v.Strict()
-	config := "model: fake/m\nproviders:\n  fake: {api: messages, baseURL: \"" + v.URL + "\"}\n"
-	if err := os.WriteFile(filepath.Join(r.dir, "t", "config.yaml"), []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	v := r.strictModel()
 	script := ""
 	for i := range steps {
 		script += fmt.Sprintf("@@shell echo step-%d >> log; sleep 0.2; cat log | wc -l\n", i)
@@ -57,11 +74,7 @@ func TestLLMIsKilled(t *testing.T) {
 	script += "@@say " + llmDone
 	names := map[string]string{"calm": "pty", "inside": "in-process", "pty": "pty", "tmux": "tmux"}
 	for name, backend := range names {
-		args := []string{"spawn", name, "--agent", "llm", "--backend", backend, "--dangerously-skip-permissions"}
-		if backend == "tmux" {
-			args = append(args, "--session")
-		}
-		r.teamctl(args...)
+		r.thinker(name, backend)
 	}
 	done := func(name string) bool {
 		list := r.entries(name)

@@ -3,13 +3,10 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/teamctl/teamctl/internal/fakemodel"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 )
@@ -53,24 +50,11 @@ func TestFiveAreKilledAgainAndAgain(t *testing.T) {
 		rounds = 2
 	}
 	r := newFaultRig(t)
-	v, err := fakemodel.Start("", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = v.Close() })
-	v.Strict()
-	config := "model: fake/m\nproviders:\n  fake: {api: messages, baseURL: \"" + v.URL + "\"}\n"
-	if err := os.WriteFile(filepath.Join(r.dir, "t", "config.yaml"), []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	v := r.strictModel()
 	backends := map[string]string{"one": "pty", "two": "pty", "three": "tmux", "four": "in-process", "five": "in-process"}
 	names := []string{"one", "two", "three", "four", "five"}
 	for _, name := range names {
-		args := []string{"spawn", name, "--agent", "llm", "--backend", backends[name], "--dangerously-skip-permissions"}
-		if backends[name] == "tmux" {
-			args = append(args, "--session")
-		}
-		r.teamctl(args...)
+		r.thinker(name, backends[name])
 	}
 	before := r.members()
 	owner := map[string]string{} // by task

@@ -91,26 +91,17 @@ type matrix struct {
 
 func newMatrix(t *testing.T) *matrix {
 	t.Helper()
-	v, err := fakemodel.Start("", nil)
-	if err != nil {
+	m := &matrix{faultRig: newFaultRig(t)}
+	m.model = m.strictModel()
+	m.steps = filepath.Join(m.dir, "steps")
+	if err := os.Mkdir(m.steps, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	m := &matrix{faultRig: newFaultRig(t), model: v}
-	t.Cleanup(func() { _ = v.Close() })
 	t.Cleanup(func() { // also where the test has failed amid a round
 		if err := os.RemoveAll(m.steps); err != nil {
 			t.Error(err)
 		}
 	})
-	v.Strict()
-	config := "model: fake/m\nproviders:\n  fake: {api: messages, baseURL: \"" + v.URL + "\"}\n"
-	if err := os.WriteFile(filepath.Join(m.dir, "t", "config.yaml"), []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	m.steps = filepath.Join(m.dir, "steps")
-	if err := os.Mkdir(m.steps, 0o700); err != nil {
-		t.Fatal(err)
-	}
 	m.env = append(m.env, envHoldAt+"="+m.steps)
 	m.teamctl("ps") // whose environment the agents have
 	return m
@@ -132,11 +123,7 @@ func matrixTurn(name string) string {
 // begin spawns a member, and gives it the turn, at whose step it stays.
 func (m *matrix) begin(h victim) {
 	m.Helper()
-	args := []string{"spawn", h.name, "--agent", "llm", "--backend", h.backend, "--dangerously-skip-permissions"}
-	if h.backend == "tmux" {
-		args = append(args, "--session")
-	}
-	m.teamctl(args...)
+	m.thinker(h.name, h.backend)
 	m.until(h.name+" to be at rest", func() bool { return m.members()[h.name].Activity == team.Idle })
 	if err := os.WriteFile(filepath.Join(m.steps, h.name), []byte(strconv.Itoa(h.step)), 0o600); err != nil {
 		m.Fatal(err)
