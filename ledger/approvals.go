@@ -52,9 +52,11 @@ type Approval struct {
 	Message    string          `json:"message,omitempty"` // id of the request's message
 	Feedback   string          `json:"feedback,omitempty"`
 	AnsweredBy string          `json:"answeredBy,omitempty"`
-	CreatedAt  int64           `json:"createdAt"`
-	Deadline   int64           `json:"deadline,omitempty"`
-	AnsweredAt int64           `json:"answeredAt,omitempty"`
+	// AnsweredVia is the screen by which a person answered: "page", "screen".
+	AnsweredVia string `json:"answeredVia,omitempty"`
+	CreatedAt   int64  `json:"createdAt"`
+	Deadline    int64  `json:"deadline,omitempty"`
+	AnsweredAt  int64  `json:"answeredAt,omitempty"`
 }
 
 // ApprovalFilter narrows Approvals. The zero value selects all of them.
@@ -67,13 +69,13 @@ type ApprovalFilter struct {
 
 const (
 	approvalCols = `id, requestId, run, kind, state, session, name, answerer, task, attempt, subject, payload, message,
-	feedback, answeredBy, createdAt, deadline, answeredAt`
+	feedback, answeredBy, answeredVia, createdAt, deadline, answeredAt`
 	sqlApprovals   = `SELECT ` + approvalCols + ` FROM approvals WHERE true`
 	sqlApprovalGet = sqlApprovals + ` AND id = ?`
 	sqlApprovalReq = sqlApprovals + ` AND requestId = ?`
 	sqlApprovalPut = `INSERT INTO approvals(requestId, run, kind, session, name, answerer, task, attempt, subject, payload, message, createdAt, deadline,
 		state, feedback, answeredBy, answeredAt) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`
-	sqlApprovalEnd = `UPDATE approvals SET state = ?, feedback = ?, answeredBy = ?, answeredAt = ? WHERE id = ?`
+	sqlApprovalEnd = `UPDATE approvals SET state = ?, feedback = ?, answeredBy = ?, answeredVia = ?, answeredAt = ? WHERE id = ?`
 	sqlApprovalsOf = sqlApprovals + ` AND session = ? AND state = 'pending' AND kind <> 'review' ORDER BY id`
 )
 
@@ -122,7 +124,10 @@ func (t *tx) approval(id int64) (a Approval, err error) {
 // settleApproval ends a pending approval and logs the event.
 func (t *tx) settleApproval(a *Approval, state ApprovalState, by, feedback string) error {
 	a.State, a.AnsweredBy, a.Feedback, a.AnsweredAt = state, by, feedback, t.now
-	if _, err := t.exec(sqlApprovalEnd, a.State, a.Feedback, a.AnsweredBy, a.AnsweredAt, a.ID); err != nil {
+	if by == t.who {
+		a.AnsweredVia = t.via
+	}
+	if _, err := t.exec(sqlApprovalEnd, a.State, a.Feedback, a.AnsweredBy, a.AnsweredVia, a.AnsweredAt, a.ID); err != nil {
 		return err
 	}
 	return t.event(Event{Who: by, What: team.ApprovalEvents + string(state), ID: itoa(a.ID), Before: string(ApprovalPending), After: string(state),
@@ -161,7 +166,7 @@ func scanApproval(r *sql.Rows) (Approval, error) {
 	var a Approval
 	var payload sql.NullString
 	err := r.Scan(&a.ID, &a.RequestID, &a.Run, &a.Kind, &a.State, &a.Session, &a.Name, &a.Answerer, &a.Task, &a.Attempt,
-		&a.Subject, &payload, &a.Message, &a.Feedback, &a.AnsweredBy, &a.CreatedAt, &a.Deadline, &a.AnsweredAt)
+		&a.Subject, &payload, &a.Message, &a.Feedback, &a.AnsweredBy, &a.AnsweredVia, &a.CreatedAt, &a.Deadline, &a.AnsweredAt)
 	a.Payload = rawJSON(payload)
 	return a, err
 }

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	sqlEventPut = `INSERT INTO events(at, who, what, id, before, after, data) VALUES (?, ?, ?, ?, ?, ?, ?)`
-	sqlEvents   = `SELECT seq, at, who, what, id, before, after, data FROM events WHERE seq > ?`
+	sqlEventPut = `INSERT INTO events(at, who, via, what, id, before, after, data) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`
+	sqlEvents   = `SELECT seq, at, who, via, what, id, before, after, data FROM events WHERE seq > ?`
 	sqlLastSeq  = `SELECT coalesce(max(seq), 0) FROM events`
 )
 
@@ -75,17 +75,20 @@ func (t *tx) event(e Event) error {
 	if e.Who == "" {
 		e.Who = t.who
 	}
+	if e.Who == t.who {
+		e.Via = t.via
+	}
 	if e.At == 0 {
 		e.At = t.now
 	}
-	_, err := t.exec(sqlEventPut, e.At, e.Who, e.What, e.ID, e.Before, e.After, jsonOrNull(e.Data))
+	_, err := t.exec(sqlEventPut, e.At, e.Who, e.Via, e.What, e.ID, e.Before, e.After, jsonOrNull(e.Data))
 	return err
 }
 
 func scanEvent(r *sql.Rows) (Event, error) {
 	var e Event
 	var data sql.NullString
-	err := r.Scan(&e.Seq, &e.At, &e.Who, &e.What, &e.ID, &e.Before, &e.After, &data)
+	err := r.Scan(&e.Seq, &e.At, &e.Who, &e.Via, &e.What, &e.ID, &e.Before, &e.After, &data)
 	e.Data = rawJSON(data)
 	return e, err
 }

@@ -15,6 +15,7 @@ type Ledger struct {
 	db  *DB
 	w   Writer
 	who string
+	via string // the screen by which who acts
 	now func() time.Time
 }
 
@@ -28,6 +29,13 @@ func New(db *DB, w Writer) *Ledger {
 func (l *Ledger) As(who string) *Ledger {
 	c := *l
 	c.who = who
+	return &c
+}
+
+// Via returns a Ledger whose events say by which screen their actor, a person, did it.
+func (l *Ledger) Via(door string) *Ledger {
+	c := *l
+	c.via = door
 	return &c
 }
 
@@ -51,7 +59,7 @@ func write[R any](ctx context.Context, l *Ledger, name string, args any) (R, err
 	if err != nil {
 		return out, team.Errorf(team.CodeInvalid, "%s: encode: %w", name, err)
 	}
-	op := Op{Name: name, Args: raw, At: l.now().UnixMilli(), Who: l.who}
+	op := Op{Name: name, Args: raw, At: l.now().UnixMilli(), Who: l.who, Via: l.via}
 	if !answers(l.w) {
 		if err := identify(ctx, &op); err != nil {
 			return out, err

@@ -21,7 +21,7 @@ const (
 	pruneMessages = `m.run IN (` + pruneRuns + `)`
 
 	sqlPruneMsgList    = `SELECT ` + messageCols + ` FROM messages m WHERE ` + pruneMessages + ` ORDER BY m.seq`
-	sqlPruneEventList  = `SELECT seq, at, who, what, id, before, after, data FROM events WHERE at < ? AND seq <= ? ORDER BY seq`
+	sqlPruneEventList  = `SELECT seq, at, who, via, what, id, before, after, data FROM events WHERE at < ? AND seq <= ? ORDER BY seq`
 	sqlPruneMark       = `INSERT INTO counters(name, value) VALUES ('pruning', ?)`
 	sqlPruneUnmark     = `DELETE FROM counters WHERE name = 'pruning'`
 	sqlPruneDeliveries = `DELETE FROM deliveries WHERE message IN (SELECT m.id FROM messages m WHERE ` + pruneMessages + `)`

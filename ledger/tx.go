@@ -14,6 +14,7 @@ import (
 type tx struct {
 	db    *DB
 	who   string // the actor of events that name no other
+	via   string // the screen by which it acts
 	now   int64  // Unix milliseconds
 	wrote bool   // a row was changed
 	kept  bool   // the result is stored for a repetition

@@ -194,8 +194,9 @@ type Delivery struct {
 type Event struct {
 	Seq    int64           `json:"seq"`
 	At     int64           `json:"at"`
-	Who    string          `json:"who"`  // agent name, "team-lead", or "supervisor"
-	What   string          `json:"what"` // "task.claimed", "member.exited", ...
+	Who    string          `json:"who"`           // agent name, "team-lead", or "supervisor"
+	Via    string          `json:"via,omitempty"` // the screen by which a person did it: "page", "screen"
+	What   string          `json:"what"`          // "task.claimed", "member.exited", ...
 	ID     string          `json:"id,omitempty"`
 	Before string          `json:"before,omitempty"`
 	After  string          `json:"after,omitempty"`

@@ -18,6 +18,7 @@ type Op struct {
 	Args json.RawMessage `json:"args"`
 	At   int64           `json:"at"`            // Unix milliseconds; 0: the time of application
 	Who  string          `json:"who,omitempty"` // actor of events that name no other
+	Via  string          `json:"via,omitempty"` // the screen by which it acts
 
 	Again bool `json:"-"` // an earlier attempt may have reached a Writer (Repeated)
 }
@@ -154,7 +155,7 @@ func (db *DB) attempt(jobs []*job, careful bool) (wrote bool, err error) {
 
 // begin returns the transaction for one job.
 func (db *DB) begin(j *job) *tx {
-	t := &tx{db: db, who: j.op.Who, now: j.op.At}
+	t := &tx{db: db, who: j.op.Who, via: j.op.Via, now: j.op.At}
 	if t.now <= 0 {
 		t.now = time.Now().UnixMilli()
 	}

@@ -23,7 +23,15 @@ type Caller struct {
 	// Conversation is the key of the built-in agent's session from which the call comes; empty:
 	// none, or the member's own session.
 	Conversation string
+	// Door is the screen by which a person acts, DoorPage or DoorScreen; empty: a command.
+	Door string
 }
+
+// Doors of a person that the log names.
+const (
+	DoorPage   = "page"
+	DoorScreen = "screen"
+)
 
 // Person returns the caller for a person at a shell.
 func Person() Caller { return Caller{Name: team.LeadName, Role: team.RoleLeader, Person: true} }

@@ -26,7 +26,7 @@ func (t *Team) TaskAdd(ctx context.Context, c Caller, in TaskAddIn) ([]ledger.Ta
 	if err := t.askCreated(ctx, c, in.Tasks); err != nil {
 		return nil, err
 	}
-	return t.Ledger.CreateTasks(ctx, in.Tasks, c.Name)
+	return t.as(c).CreateTasks(ctx, in.Tasks, c.Name)
 }
 
 // mayWork refuses a caller that cannot own tasks, or is not a member.

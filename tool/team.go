@@ -239,7 +239,7 @@ func Canonical(ctx context.Context, l team.Layout) team.Layout {
 func (t *Team) Close() error { return t.db.Close() }
 
 // as returns the ledger with the caller as the actor of its events.
-func (t *Team) as(c Caller) *ledger.Ledger { return t.Ledger.As(c.Name) }
+func (t *Team) as(c Caller) *ledger.Ledger { return t.Ledger.As(c.Name).Via(c.Door) }
 
 // supervisor dials the team's supervisor, and starts one if none is running.
 func (t *Team) supervisor(ctx context.Context) (Supervisor, error) {

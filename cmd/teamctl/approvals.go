@@ -76,7 +76,7 @@ func (a *app) showApprovals(list []ledger.Approval) {
 	for _, x := range list {
 		state := string(x.State)
 		if x.AnsweredBy != "" {
-			state += " by " + x.AnsweredBy
+			state += " by " + view.By(x.AnsweredBy, x.AnsweredVia)
 		}
 		rows = append(rows, []string{strconv.FormatInt(x.ID, 10), string(x.Kind), x.Name, state, age(x.CreatedAt), x.Answerer, view.Cut(plain.Visible(x.Subject), 60)})
 	}
@@ -110,7 +110,7 @@ func (a *app) showApproval(x ledger.Approval) {
 	for _, kv := range [][2]string{
 		{"approval", strconv.FormatInt(x.ID, 10)}, {"kind", string(x.Kind)}, {"state", string(x.State)}, {"from", x.Name},
 		{"answerer", x.Answerer}, {"subject", x.Subject}, {"task", x.Task}, {"request", x.RequestID}, {"asked", when(x.CreatedAt)},
-		{"deadline", when(x.Deadline)}, {"answered by", x.AnsweredBy}, {"feedback", x.Feedback},
+		{"deadline", when(x.Deadline)}, {"answered by", view.By(x.AnsweredBy, x.AnsweredVia)}, {"feedback", x.Feedback},
 	} {
 		if kv[1] != "" {
 			a.out.line("%-12s %s", kv[0], plain.Visible(kv[1]))
@@ -334,7 +334,7 @@ func (a *app) ask(ctx context.Context, w waiting, f func(*tool.Team, tool.Caller
 		if x.State == ledger.ApprovalPending {
 			a.out.line("%s %d waits for an answer", x.Kind, x.ID)
 		} else {
-			a.out.line("%s %d was %s by %s", x.Kind, x.ID, x.State, x.AnsweredBy)
+			a.out.line("%s %d was %s by %s", x.Kind, x.ID, x.State, view.By(x.AnsweredBy, x.AnsweredVia))
 		}
 		if len(with.Input) > 0 { // the input differs from the requested one: a caller that reads only the status would not notice
 			a.out.line("with another input only: %s", plain.Visible(string(with.Input)))

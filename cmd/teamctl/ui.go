@@ -15,6 +15,7 @@ import (
 	"github.com/teamctl/teamctl/internal/tui"
 	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool"
 )
 
 // screenFlags are the options of the full screen.
@@ -73,7 +74,7 @@ keeps running.`,
 
 // screen shows the full screen until the person leaves it.
 func (a *app) screen(ctx context.Context, f screenFlags) error {
-	h := &screenHome{app: a, teams: map[string]*screenTeam{}, ctx: ctx}
+	h := &screenHome{app: a, teams: map[string]*screenTeam{}, ctx: ctx, door: tool.DoorScreen}
 	defer h.close()
 	env, err := a.tools()
 	if err != nil {
@@ -148,8 +149,9 @@ func unicodeLocale() bool {
 // screenHome is a screen's access to the machine. It opens every team once and closes all with the
 // screen.
 type screenHome struct {
-	app *app
-	ctx context.Context
+	app  *app
+	ctx  context.Context
+	door string // tool.DoorScreen, or the page's
 
 	mu    sync.Mutex
 	teams map[string]*screenTeam
@@ -184,7 +186,7 @@ func (h *screenHome) Open(ctx context.Context, name string) (view.Team, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &screenTeam{app: h.app, team: t, env: env, key: key}
+	s := &screenTeam{app: h.app, team: t, env: env, key: key, door: h.door}
 	if h.app.origin(t.Layout) == control.FromPerson { // the one in the lead's pane is part of the team
 		s.unattend = keepAttended(h.ctx, t)
 	}

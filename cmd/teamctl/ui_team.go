@@ -25,6 +25,7 @@ type screenTeam struct {
 	team     *tool.Team
 	env      *tool.Env
 	key      string
+	door     string // tool.DoorScreen, or the page's
 	unattend func()
 }
 
@@ -158,7 +159,7 @@ func (s *screenTeam) Do(ctx context.Context, d view.Deed) (view.Done, error) {
 	if err != nil {
 		return view.Done{}, err
 	}
-	out, err := op.NewSession(s.env, s.key, s.app.caller, s.app.outsider).CallJSON(ctx, a.Operation, raw)
+	out, err := op.NewSession(s.env, s.key, s.caller, s.app.outsider).CallJSON(ctx, a.Operation, raw)
 	if err != nil {
 		return view.Done{}, err
 	}
@@ -211,6 +212,15 @@ func (s *screenTeam) Do(ctx context.Context, d view.Deed) (view.Done, error) {
 		done.Said = a.Title + " " + d.Member + ": done"
 	}
 	return done, nil
+}
+
+// caller is the person at the screen: the log says by which one.
+func (s *screenTeam) caller(ctx context.Context, t *tool.Team) (tool.Caller, error) {
+	c, err := s.app.caller(ctx, t)
+	if c.Person {
+		c.Door = s.door
+	}
+	return c, err
 }
 
 // deedInput is the input of the action's operation.

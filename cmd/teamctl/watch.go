@@ -84,8 +84,9 @@ func (a *app) event(e ledger.Event) {
 }
 
 func (a *app) eventLine(e ledger.Event) string {
+	who := view.Clean(view.By(e.Who, e.Via))
 	line := a.out.style.Dim(time.UnixMilli(e.At).Format("2006-01-02 15:04:05.000")) + "  " +
-		view.Pad(view.Clean(e.Who), 12) + "  " + view.Pad(view.Clean(e.What), 18)
+		view.Pad(who, max(12, view.Width(who))) + "  " + view.Pad(view.Clean(e.What), 18)
 	if e.ID != "" {
 		line += "  " + view.Clean(e.ID)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/internal/web"
 	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool"
 	"github.com/teamctl/teamctl/tool/look"
 )
 
@@ -148,7 +149,7 @@ func (a *app) web(ctx context.Context, f webFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	h := &webHome{screenHome{app: a, teams: map[string]*screenTeam{}, ctx: ctx}}
+	h := &webHome{screenHome{app: a, teams: map[string]*screenTeam{}, ctx: ctx, door: tool.DoorPage}}
 	defer h.close()
 	s := &web.Server{Home: h, Sessions: store, ReadOnly: f.readOnly, TLS: f.cert != "", Log: func(format string, args ...any) { a.out.note(format, args...) }}
 	ln, err := webListener(f, store)
@@ -211,10 +212,11 @@ func (a *app) web(ctx context.Context, f webFlags) (err error) {
 // What other machines reach needs TLS.
 func webListener(f webFlags, store web.Store) (net.Listener, error) {
 	if f.listen == "" {
-		for _, port := range []int{f.port, store.Port(), 0} {
-			if port == 0 && f.port != 0 {
-				break
-			}
+		ports := []int{f.port}
+		if f.port == 0 {
+			ports = []int{store.Port(), 0} // open pages find the next server
+		}
+		for _, port := range ports {
 			if ln, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil {
 				return ln, nil
 			}

@@ -4,12 +4,13 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"strings"
 
 	"github.com/teamctl/teamctl/ledger"
 )
 
 // A request on /v1/ops is one operation of the ledger, its fields one after the other, each
-// with its length in four bytes, the time in eight: id, name, who, at, args.
+// with its length in four bytes, the time in eight: id, name, who (and after a slash by which screen), at, args.
 const (
 	opsProtocol = "teamctl-ops"
 	opsPath     = "/v1/ops"
@@ -34,7 +35,11 @@ type batcher interface {
 // appendOp is op as a frame.
 func appendOp(b []byte, op ledger.Op) []byte {
 	b = append(b, 0, 0, 0, 0)
-	for _, s := range []string{op.ID, op.Name, op.Who} {
+	who := op.Who
+	if op.Via != "" { // no name has a slash
+		who += "/" + op.Via
+	}
+	for _, s := range []string{op.ID, op.Name, who} {
 		b = append(binary.BigEndian.AppendUint32(b, uint32(len(s))), s...)
 	}
 	b = binary.BigEndian.AppendUint64(b, uint64(op.At))
@@ -55,6 +60,9 @@ func parseOp(b []byte) (op ledger.Op, err error) {
 		return f
 	}
 	op.ID, op.Name, op.Who = string(field()), string(field()), string(field())
+	if who, via, ok := strings.Cut(op.Who, "/"); ok && via != "" {
+		op.Who, op.Via = who, via
+	}
 	if len(b) < 8 {
 		return op, errFrame
 	}

@@ -88,7 +88,7 @@ func testOpsStream(t *testing.T, way func(writerFunc) ledger.Writer) {
 	stop := serveOps(t, socket, echo)
 	c := NewClient(socket)
 	defer c.Close()
-	op := ledger.Op{ID: "id", Name: "n", Who: "ä", At: -5, Args: json.RawMessage(`{"a":[1]}`)}
+	op := ledger.Op{ID: "id", Name: "n", Who: "ä", Via: "page", At: -5, Args: json.RawMessage(`{"a":[1]}`)}
 	var wg sync.WaitGroup
 	for range 20 { // more at once than connections are kept
 		wg.Go(func() {

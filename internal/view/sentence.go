@@ -41,6 +41,14 @@ func Sentence(e Happened) string {
 		"{before}", e.Before, "{after}", e.After).Replace(text))
 }
 
+// By says who did something, and by which screen if it was a person at one.
+func By(who, via string) string {
+	if via == "" {
+		return who
+	}
+	return "person, by the " + via
+}
+
 // owner returns the owner among the changed fields of a task.
 func owner(fields string) string {
 	var f struct{ Owner string }

@@ -47,7 +47,7 @@ type asked struct {
 func requestOf(a ledger.Approval) view.Request {
 	r := view.Request{
 		ID: a.ID, Kind: view.NeedKind(a.Kind), State: string(a.State), Member: a.Name, Task: a.Task, Subject: a.Subject,
-		Asked: stamp(a.CreatedAt), Deadline: stamp(a.Deadline), Feedback: a.Feedback, AnsweredBy: a.AnsweredBy,
+		Asked: stamp(a.CreatedAt), Deadline: stamp(a.Deadline), Feedback: a.Feedback, AnsweredBy: view.By(a.AnsweredBy, a.AnsweredVia),
 	}
 	var p asked
 	fields := map[string]json.RawMessage{}

@@ -176,7 +176,7 @@ func reportAnswers(ctx context.Context, t *tool.Team, w Window, r *view.Report) 
 			end = stamp(x.AnsweredAt)
 		}
 		r.Approvals = append(r.Approvals, view.ReportApproval{
-			ID: x.ID, Kind: string(x.Kind), State: string(x.State), Member: x.Name, Subject: x.Subject, By: x.AnsweredBy, Feedback: x.Feedback,
+			ID: x.ID, Kind: string(x.Kind), State: string(x.State), Member: x.Name, Subject: x.Subject, By: view.By(x.AnsweredBy, x.AnsweredVia), Feedback: x.Feedback,
 			Asked: stamp(x.CreatedAt), Took: end.Sub(stamp(x.CreatedAt)),
 		})
 		if x.State == ledger.ApprovalPending {
