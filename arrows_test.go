@@ -381,7 +381,7 @@ var testRooms = map[string][]string{
 	"internal/courier/codex":    {"internal/fakecli", "internal/courier/couriertest", leaf},
 	"internal/courier/opencode": {"internal/fakecli", "internal/courier/couriertest"},
 	"internal/courier/acp":      {"internal/fakecli", "internal/courier/couriertest"},
-	"cmd":                       {"internal/openpty", "mail"},
+	"cmd":                       {"internal/openpty", "internal/web/webtest", "mail"},
 	"internal/courier/hook":     {"supervisor", "supervisor/approval"},
 	"agent":                     {"internal/proc", "agent/model", "tool"}, // to see that nothing is left of a command; the script model; the board that a worker works on
 	"agent/tools":               {"internal/proc"},                        // likewise

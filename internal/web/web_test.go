@@ -109,7 +109,7 @@ func (f *fake) Changes(_ context.Context, member, _ string) (view.Changes, error
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return view.Changes{
-		Member: member, Base: "main", Patch: "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1,2 @@\n-a\n+" + evil + "\n+" + strings.Repeat("z", 300) + "\n",
+		Member: member, Base: strings.Repeat("f", 40), Patch: "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1,2 @@\n-a\n+" + evil + "\n+" + strings.Repeat("z", 300) + "\n",
 		Comments: slices.Clone(f.said), Also: map[string][]string{"x": {evil}},
 	}, nil
 }

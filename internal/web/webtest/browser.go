@@ -81,7 +81,8 @@ func Start(t testing.TB) *Browser {
 // Tab is one document of a browser, with a size.
 type Tab struct {
 	testing.TB
-	ctx context.Context
+	ctx   context.Context
+	width int
 
 	mu       sync.Mutex
 	wrong    []string
@@ -125,6 +126,7 @@ func Private() chromedp.ContextOption { return chromedp.WithNewBrowserContext() 
 // Size makes the tab another size.
 func (t *Tab) Size(k Kind) {
 	t.Helper()
+	t.width = k.Width
 	do(t, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: int64(k.Width), Height: int64(k.Height), DeviceScaleFactor: 1, Mobile: k.Phone})
 	do(t, emulation.SetTouchEmulationEnabled, emulation.SetTouchEmulationEnabledParams{Enabled: k.Phone})
 }
@@ -261,11 +263,17 @@ func button(name string) string {
 	return fmt.Sprintf(`[...document.querySelectorAll('button')].find((b) => b.offsetParent && !b.disabled && b.textContent.trim() === %q)`, name)
 }
 
-// Press presses the button with this name, as a hand does.
+// Press presses the button with this name, as a hand does: once it has come to rest, and nothing
+// lies over it.
 func (t *Tab) Press(name string) {
 	t.Helper()
-	t.Until("the button "+name, button(name))
-	at := Eval[[]float64](t, `(() => { const b = `+button(name)+`; b.scrollIntoView({block: 'center'}); const r = b.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2] })()`)
+	t.Until("the button "+name, `(() => {
+		const b = `+button(name)+`; if (!b) return false;
+		b.scrollIntoView({block: 'center', behavior: 'instant'});
+		const r = b.getBoundingClientRect(), x = r.x + r.width / 2, y = r.y + r.height / 2, at = x + ' ' + y;
+		const still = window.pressAt === at; window.pressAt = at;
+		return still && b.contains(document.elementFromPoint(x, y)); })()`)
+	at := Eval[[]float64](t, `window.pressAt.split(' ').map(Number)`)
 	run(t, "press "+name, chromedp.MouseClickXY(at[0], at[1]))
 }
 
@@ -275,12 +283,13 @@ func (t *Tab) Types(text string) {
 	run(t, "type", chromedp.KeyEvent(text))
 }
 
-// Fits checks that the document needs no scrolling sideways.
+// Fits checks that the document needs no scrolling sideways. A phone makes the place for a
+// document wider instead of letting it scroll.
 func (t *Tab) Fits() {
 	t.Helper()
-	if wide := Eval[string](t, `(() => { const d = document.documentElement; return d.scrollWidth <= d.clientWidth ? '' :
-		location.pathname + ': ' + d.scrollWidth + ' of ' + d.clientWidth + ' pixels: ' +
-		[...document.querySelectorAll('body *')].filter((e) => e.getBoundingClientRect().right > d.clientWidth + 1).slice(0, 5).map((e) => e.outerHTML.slice(0, 80)).join(' | ') })()`); wide != "" {
+	if wide := Eval[string](t, fmt.Sprintf(`(() => { const d = document.documentElement, most = %d, is = Math.max(d.scrollWidth, d.clientWidth); return is <= most ? '' :
+		location.pathname + ': ' + is + ' of ' + most + ' pixels: ' +
+		[...document.querySelectorAll('body *')].filter((e) => e.getBoundingClientRect().right > most + 1).slice(0, 5).map((e) => e.outerHTML.slice(0, 80)).join(' | ') })()`, t.width)); wide != "" {
 		t.Error(wide)
 	}
 }
