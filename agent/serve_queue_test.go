@@ -82,10 +82,11 @@ func steerAtEveryMoment(t *testing.T, typed bool) {
 			t.Parallel()
 			var s *served
 			var once sync.Once
+			var sent ledger.Message
 			now := func() {
 				once.Do(func() {
 					if !typed {
-						s.tell(steer)
+						sent = s.tell(steer)
 						return
 					}
 					out, err := s.led.TakeIn(s.t.Context(), ledger.TakeIn{Session: s.m.SessionKey, Inputs: []ledger.Input{PersonLine(steer)}})
@@ -126,6 +127,12 @@ func steerAtEveryMoment(t *testing.T, typed bool) {
 			}
 			if (busy == 1) != (c.late && !typed) { // who types sees it on the screen
 				t.Errorf("%d notices that the session is busy", busy)
+			}
+			if typed {
+				return
+			}
+			if ds, err := s.led.Deliveries(t.Context(), sent.ID); err != nil || len(ds) != 1 || ds[0].State != team.Accepted {
+				t.Errorf("the message is %+v, %v: a notice is no answer", ds, err)
 			}
 		})
 	}

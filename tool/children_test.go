@@ -345,3 +345,26 @@ func TestOneshot(t *testing.T) {
 		t.Errorf("%+v, %v", open, err)
 	}
 }
+
+// TestSessionOfAMemberThatBegins: a member that has just been spawned has its session, with the
+// model of its spawn, before its process has opened it; another member has none.
+func TestSessionOfAMemberThatBegins(t *testing.T) {
+	t.Parallel()
+	r := newTalkRig(t)
+	dev, _ := r.memberOf("llm", "dev", team.RoleExecutor)
+	if _, err := r.Specs(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	kid := r.spawned(Person(), ChildIn{Parent: "dev"})
+	s, err := r.Session(t.Context(), dev.Session)
+	if err != nil || kid.Owner != s.Key || s.Member != dev.Session || s.Label != "dev" {
+		t.Errorf("%+v of %+v, %v", kid, s, err)
+	}
+	r.memberOf("worker", "ann", team.RoleExecutor)
+	_, err = r.Session(t.Context(), "ann")
+	denied(t, err, team.CodeConflict, "no_session")
+	_, err = r.Session(t.Context(), team.TeammateSessionKey(""))
+	denied(t, err, team.CodeNotFound, "session_not_found")
+	_, err = r.Session(t.Context(), "")
+	denied(t, err, team.CodeInvalid, "input")
+}

@@ -16,6 +16,9 @@ import (
 // Session finds a session of the built-in agent by its key, or by the name of the member whose
 // main session it is.
 func (t *Team) Session(ctx context.Context, who string) (ledger.Session, error) {
+	if who == "" {
+		return ledger.Session{}, team.Errorf(team.CodeInvalid, "session_key must not be empty").WithReason(team.ReasonInput).WithHint("teamctl session ls")
+	}
 	key := who
 	if _, err := team.ParseSessionKey(who); err != nil {
 		m, err := t.Member(ctx, who)
@@ -28,7 +31,24 @@ func (t *Team) Session(ctx context.Context, who string) (ledger.Session, error) 
 		}
 		key = m.SessionKey
 	}
-	return t.Ledger.Session(ctx, key)
+	s, err := t.Ledger.Session(ctx, key)
+	if team.ReasonOf(err) != team.ReasonSessionNotFound {
+		return s, err
+	}
+	m, unknown := t.Ledger.MemberBySession(ctx, key)
+	if unknown != nil || !team.KindOf(m.Spec.Agent).Sessions {
+		return s, err
+	}
+	return t.Ledger.OpenSession(ctx, newSessionOf(m)) // its process, which has just been started, has not yet
+}
+
+// newSessionOf is the session of a member as its process opens it.
+func newSessionOf(m ledger.Member) ledger.NewSession {
+	provider, model, ok := strings.Cut(m.Spec.Model, "/")
+	if !ok {
+		provider = ""
+	}
+	return ledger.NewSession{Key: m.SessionKey, Member: m.SessionKey, Provider: provider, Model: model, Label: m.Name}
 }
 
 // Transcript returns the entries of a session, with the texts that are stored in files. If a file
