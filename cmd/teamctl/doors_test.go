@@ -271,10 +271,10 @@ func (w *world) must(d door, name string, in map[string]any, out any) {
 }
 
 // planner is an agent that submits a plan, waits for the answer, tells the lead,
-// and is done.
+// and ends when it is asked to shut down.
 const planner = `teamctl() { "%s" "$@"; }
 teamctl ask plan 'one: look. two: leap.' --wait >/dev/null && teamctl send team-lead 'on my way' >/dev/null
-exec sleep 1000`
+until teamctl inbox --unread | grep -q shutdown_request; do sleep 0.3; done`
 
 // scenario is a team from its creation to its end, and what its ledger says then.
 func (w *world) scenario(d door) story {

@@ -129,7 +129,10 @@ func (r *faultRig) started(by, member string, before backends.ProcID, person str
 func TestSupervisorHasThePersonsEnvironment(t *testing.T) {
 	r := newFaultRig(t)
 	r.env = append(r.env, "ONLY_PERSON=1")
-	r.agent("a", "always", "fakeagent", "hold")
+	agents := []string{"a", "b", "c", "d", "e", "f"} // the second start of one takes longer than its first
+	for _, name := range agents {
+		r.agent(name, "always", "fakeagent", "hold")
+	}
 	r.scribe()
 	request := func(id int, method, params string) string {
 		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, id, method, params)
@@ -145,10 +148,10 @@ func TestSupervisorHasThePersonsEnvironment(t *testing.T) {
 		// It is a member's process still.
 		"env -u TEAMCTL_GENERATION teamctl task ls",
 	} {
-		before := r.proc("a").Agent
-		r.bereave("a")
+		before := r.proc(agents[i]).Agent
+		r.bereave(agents[i])
 		r.writes(i+1, line)
-		r.started(line, "a", before, "1")
+		r.started(line, agents[i], before, "1")
 	}
 	if n := len(r.mail("a")); n != 1 {
 		t.Errorf("%d messages", n)
@@ -159,14 +162,14 @@ func TestSupervisorHasThePersonsEnvironment(t *testing.T) {
 	}
 	// A start by the person's command renews it.
 	r.env = append(r.env, "ONLY_PERSON=2")
-	before := r.proc("a").Agent
-	r.bereave("a")
+	before := r.proc("e").Agent
+	r.bereave("e")
 	r.teamctl("task", "ls")
-	r.started("the person", "a", before, "2")
-	before = r.proc("a").Agent
-	r.bereave("a")
+	r.started("the person", "e", before, "2")
+	before = r.proc("f").Agent
+	r.bereave("f")
 	r.writes(5, "teamctl status")
-	r.started("a member after that", "a", before, "2")
+	r.started("a member after that", "f", before, "2")
 }
 
 // Where no person's environment was recorded a member's command starts no supervisor, and
