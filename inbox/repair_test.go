@@ -3,6 +3,7 @@ package inbox
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -35,6 +36,7 @@ func TestDamagedFileIsSetAsideAndSalvaged(t *testing.T) {
 		"deep":               {whole + "," + strings.Repeat("[", 100_000), "1|2", false},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // a damaged file is looked at again after a moment
 			for op, do := range map[string]func(*Box) error{
 				"entries": func(b *Box) error { _, err := b.Entries(bg(t)); return err },
 				"unread":  func(b *Box) error { _, err := b.Unread(bg(t)); return err },
@@ -104,22 +106,26 @@ func TestEveryTornAppendIsRecognised(t *testing.T) {
 		step = 5
 	}
 	for cut := len(before) - 1; cut < len(after); cut += step {
-		// The write begins at the newline before the bracket and ended at cut.
-		put(t, b, after[:cut])
-		err := b.Append(bg(t), Entry{From: "a", Text: "three", ID: "3"})
-		var corrupt *CorruptError
-		if !errors.As(err, &corrupt) {
-			t.Fatalf("cut at %d of %d: %v\n%s", cut, len(after), err, after[:cut])
-		}
-		// Cut between the new entry and the bracket, the entry is complete and
-		// stays.
-		kept := "one"
-		if strings.HasSuffix(after[:cut], "\n  }") || strings.HasSuffix(after[:cut], "\n  }\n") {
-			kept = "one|" + nested.Text
-		}
-		if got := textsOf(entries(t, b)); got != kept {
-			t.Fatalf("cut at %d: kept %q", cut, got)
-		}
+		t.Run(fmt.Sprintf("cut at %d of %d", cut, len(after)), func(t *testing.T) {
+			t.Parallel() // a damaged file is looked at again after a moment
+			b, _ := newBox(t)
+			// The write begins at the newline before the bracket and ended at cut.
+			put(t, b, after[:cut])
+			err := b.Append(bg(t), Entry{From: "a", Text: "three", ID: "3"})
+			var corrupt *CorruptError
+			if !errors.As(err, &corrupt) {
+				t.Fatalf("%v\n%s", err, after[:cut])
+			}
+			// Cut between the new entry and the bracket, the entry is complete and
+			// stays.
+			kept := "one"
+			if strings.HasSuffix(after[:cut], "\n  }") || strings.HasSuffix(after[:cut], "\n  }\n") {
+				kept = "one|" + nested.Text
+			}
+			if got := textsOf(entries(t, b)); got != kept {
+				t.Fatalf("kept %q", got)
+			}
+		})
 	}
 }
 

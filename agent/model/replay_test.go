@@ -192,6 +192,10 @@ func streamed(x exchange) bool { return !strings.HasPrefix(strings.TrimSpace(x.R
 // taken for one.
 func TestReplayCut(t *testing.T) {
 	t.Parallel()
+	cuts := 400
+	if testing.Short() {
+		cuts = 50
+	}
 	for name, all := range recorded(t) {
 		for i, x := range all {
 			if !streamed(x) {
@@ -202,7 +206,7 @@ func TestReplayCut(t *testing.T) {
 			if err != nil {
 				t.Fatal(name, err)
 			}
-			step := 1 + len(x.Response.Body)/400
+			step := 1 + len(x.Response.Body)/cuts
 			for n := 0; n < len(x.Response.Body); n += step {
 				got, _, _, err := play(t, x, r, strings.NewReader(x.Response.Body[:n]))
 				if err == nil {

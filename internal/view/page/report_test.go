@@ -88,8 +88,10 @@ func TestReportSize(t *testing.T) {
 	if b.Len() > MaxReport || !strings.Contains(b.String(), "the changes of b, 7200000 bytes") || !strings.Contains(b.String(), "&#43; kept") {
 		t.Errorf("%d bytes, cut is not named", b.Len())
 	}
-	for i := range 40_000 {
-		r.Deeds = append(r.Deeds, view.Event{Text: strings.Repeat("word ", 40)})
+	for range 2_000 {
+		r.Deeds = append(r.Deeds, view.Event{Text: strings.Repeat("word ", 600)})
+	}
+	for i := range 2 * tasksKept {
 		r.Tasks = append(r.Tasks, view.ReportTask{Task: view.Task{ID: fmt.Sprint(i), Subject: strings.Repeat("x", 80)}})
 	}
 	for _, md := range []bool{false, true} {
@@ -97,8 +99,10 @@ func TestReportSize(t *testing.T) {
 		if err := Report(&b, r, md); err != nil {
 			t.Fatal(err)
 		}
-		if b.Len() > MaxReport || !strings.Contains(b.String(), "tasks") {
-			t.Errorf("%d bytes", b.Len())
+		for _, cut := range []string{fmt.Sprintf("the newest %d tasks of the list", len(r.Tasks)-tasksKept), "what happened: 1"} {
+			if b.Len() > MaxReport || !strings.Contains(b.String(), cut) {
+				t.Errorf("%d bytes, %q is not named", b.Len(), cut)
+			}
 		}
 	}
 }
