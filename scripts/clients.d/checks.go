@@ -48,7 +48,7 @@ var checks = []check{
 	{"a message while its hooks are off arrives", withoutHooks},
 	{rowServers, ownServers},
 	{rowBridge, overBridge},
-	{"in mid-turn while its version is not known", lateVersion},
+	{rowLate, lateVersion},
 	{"the person's configuration is as it was", untouched},
 	{"a stranger's repository runs nothing before its person trusts it", inStrangersRepository},
 }

@@ -21,6 +21,7 @@ const (
 	rowAmid        = "supervisor, agent, shim and tmux killed amid a delivery"
 	rowDialog      = "messages of any content behind a dialog"
 	rowDraft       = "messages of any content behind a draft"
+	rowLate        = "in mid-turn while its version is not known"
 )
 
 // mailChecks are the rows of an older version.
