@@ -83,8 +83,81 @@ func NewGraph(tasks []Task, deps map[string][]string, now time.Time) (Graph, err
 		return Graph{}, ErrLargeGraph
 	}
 	g.critical(from, order, now)
+	near := g
+	near.Nodes = slices.Clone(g.Nodes)
 	g.arrange(from)
+	if g.Crossings > 0 { // tasks close to what needs them cross less, those that can begin at the left read better
+		near.Edges = []GraphEdge{}
+		near.tighten(from)
+		if near.arrange(from); near.Crossings < g.Crossings {
+			return near, nil
+		}
+	}
 	return g, nil
+}
+
+// tightenPasses bounds the passes of tighten.
+const tightenPasses = 30
+
+// tighten moves nodes within the layers that are possible for them, each with those that it would
+// run into, as long as that makes the edges shorter as a whole.
+func (g *Graph) tighten(from [][]int) {
+	to := make([][]int, len(from))
+	for i, list := range from {
+		for _, d := range list {
+			to[d] = append(to[d], i)
+		}
+	}
+	for range tightenPasses {
+		moved := false
+		for i := range g.Nodes {
+			for g.shift(i, 1, to, from) || g.shift(i, -1, from, to) {
+				moved = true
+			}
+		}
+		if !moved {
+			return
+		}
+	}
+}
+
+// shift moves a node by a layer, with those ahead that are right beside it and theirs, if that makes
+// the edges shorter.
+func (g *Graph) shift(node, by int, ahead, back [][]int) bool {
+	with := map[int]bool{node: true}
+	gain := 0
+	for open := []int{node}; len(open) > 0; {
+		i := open[len(open)-1]
+		open = open[:len(open)-1]
+		if layer := g.Nodes[i].Layer + by; layer < 0 || layer >= g.Layers {
+			return false
+		}
+		for _, j := range ahead[i] {
+			if g.Nodes[j].Layer == g.Nodes[i].Layer+by && !with[j] {
+				with[j] = true
+				open = append(open, j)
+			}
+		}
+	}
+	for i := range with {
+		for _, j := range ahead[i] {
+			if !with[j] {
+				gain++
+			}
+		}
+		for _, j := range back[i] {
+			if !with[j] {
+				gain--
+			}
+		}
+	}
+	if gain <= 0 {
+		return false
+	}
+	for i := range with {
+		g.Nodes[i].Layer += by
+	}
+	return true
 }
 
 // rank assigns every node the layer after its last dependency, removes edges from from that would

@@ -6,8 +6,12 @@ import (
 )
 
 const (
-	orderSweeps = 12 // passes through the layers to reduce crossings
-	rowSweeps   = 6  // passes to straighten edges
+	orderStarts    = 4  // orders that are begun with
+	orderSweeps    = 60 // passes through the layers to reduce crossings, for each
+	orderPatience  = 10 // of them without any use
+	exchangePasses = 200
+	siftPasses     = 20
+	rowSweeps      = 6 // passes to straighten edges
 )
 
 // arrange positions the nodes: it adds a lane to every layer that an edge passes, orders the lanes
@@ -68,8 +72,9 @@ func (g *Graph) neighbours() (before, behind [][][]int) {
 	return before, behind
 }
 
-// order permutes the lanes of each layer by the mean position of their neighbours, forwards and
-// backwards, and keeps the best order found.
+// order permutes the lanes of each layer by their neighbours, forwards and backwards, by the mean
+// and by the median of the neighbours' positions, exchanges lanes beside each other, and keeps the
+// best order found.
 func (g *Graph) order() {
 	before, behind := g.neighbours()
 	pos := make([][]int, g.Layers) // of each lane in its layer
@@ -80,20 +85,28 @@ func (g *Graph) order() {
 		}
 	}
 	best, crossings := clonePlaces(pos), g.crossings(pos)
-	for sweep := 0; sweep < orderSweeps && crossings > 0; sweep++ {
-		for step := 1; step < g.Layers; step++ {
-			layer, near, beside := step, before, step-1
-			if sweep%2 == 1 {
-				layer, near = g.Layers-1-step, behind
-				beside = layer + 1
-			}
-			sortLayer(pos[layer], near[layer], pos[beside])
+	for start := range orderStarts {
+		if start > 0 { // the order of the tasks comes first
+			walk(pos, before, behind, start == 2, start == 3)
 		}
-		if n := g.crossings(pos); n < crossings {
-			best, crossings = clonePlaces(pos), n
+		for sweep, since := 0, 0; sweep < orderSweeps && since < orderPatience && crossings > 0; sweep++ {
+			for step := 1; step < g.Layers; step++ {
+				layer, near, beside := step, before, step-1
+				if sweep%2 == 1 {
+					layer, near = g.Layers-1-step, behind
+					beside = layer + 1
+				}
+				sortLayer(pos[layer], near[layer], pos[beside], sweep%4 < 2)
+			}
+			exchange(pos, before, behind, sweep%4 >= 2)
+			since++
+			if n := g.crossings(pos); n < crossings {
+				best, crossings, since = clonePlaces(pos), n, 0
+			}
 		}
 	}
-	g.Crossings = crossings
+	sift(best, before, behind)
+	g.Crossings = g.crossings(best)
 	for i, l := range g.lanes {
 		sorted := make([]lane, len(l))
 		for j := range l {
@@ -106,6 +119,140 @@ func (g *Graph) order() {
 	}
 }
 
+// walk orders the lanes as a walk along the edges meets them: what belongs together is together.
+// It begins with each lane that it has not met, from the first layer on or from the last.
+func walk(pos [][]int, before, behind [][][]int, last, reverse bool) {
+	type at struct{ layer, lane int }
+	count, met := make([]int, len(pos)), map[at]bool{}
+	var open []at
+	for i := range pos {
+		layer := i
+		if last {
+			layer = len(pos) - 1 - i
+		}
+		for lane := range pos[layer] {
+			for open = append(open, at{layer, lane}); len(open) > 0; {
+				x := open[len(open)-1]
+				open = open[:len(open)-1]
+				if met[x] {
+					continue
+				}
+				met[x] = true
+				pos[x.layer][x.lane] = count[x.layer]
+				count[x.layer]++
+				for _, lane := range before[x.layer][x.lane] {
+					open = append(open, at{x.layer - 1, lane})
+				}
+				for _, lane := range behind[x.layer][x.lane] {
+					open = append(open, at{x.layer + 1, lane})
+				}
+			}
+		}
+	}
+	if reverse {
+		for _, p := range pos {
+			for i := range p {
+				p[i] = len(p) - 1 - p[i]
+			}
+		}
+	}
+}
+
+// exchange exchanges lanes beside each other as long as that lessens the crossings of their edges;
+// level exchanges those, too, for which it is the same, which leads out of some dead ends.
+func exchange(pos [][]int, before, behind [][][]int, level bool) {
+	for range exchangePasses {
+		better := false
+		for layer := range pos {
+			at := lanesAt(pos[layer])
+			for i := range len(at) - 1 {
+				a, b := at[i], at[i+1]
+				if more := below(pos, before, behind, layer, a, b); more < 0 || level && more == 0 {
+					at[i], at[i+1] = b, a
+					pos[layer][a], pos[layer][b] = i+1, i
+					better = better || more < 0
+				}
+			}
+		}
+		if !better {
+			return
+		}
+	}
+}
+
+// sift moves each lane to the place in its layer where its edges cross the fewest others, as long
+// as that lessens the crossings.
+func sift(pos [][]int, before, behind [][][]int) {
+	for range siftPasses {
+		better := false
+		for layer, p := range pos {
+			at := lanesAt(p)
+			for lane := range p {
+				from := slices.Index(at, lane)
+				to, least := from, 0
+				for sum, i := 0, from+1; i < len(at); i++ {
+					if sum += below(pos, before, behind, layer, lane, at[i]); sum < least {
+						to, least = i, sum
+					}
+				}
+				for sum, i := 0, from-1; i >= 0; i-- {
+					if sum += below(pos, before, behind, layer, at[i], lane); sum < least {
+						to, least = i, sum
+					}
+				}
+				if to != from {
+					at = slices.Insert(slices.Delete(at, from, from+1), to, lane)
+					better = true
+				}
+			}
+			for i, lane := range at {
+				p[lane] = i
+			}
+		}
+		if !better {
+			return
+		}
+	}
+}
+
+// lanesAt returns the lane at each position.
+func lanesAt(pos []int) []int {
+	at := make([]int, len(pos))
+	for lane, x := range pos {
+		at[x] = lane
+	}
+	return at
+}
+
+// below returns how many crossings are added when a lane that is above another comes to be below
+// it.
+func below(pos [][]int, before, behind [][][]int, layer, a, b int) (n int) {
+	if layer > 0 {
+		now, then := crossed(before[layer][a], before[layer][b], pos[layer-1])
+		n += then - now
+	}
+	if layer+1 < len(pos) {
+		now, then := crossed(behind[layer][a], behind[layer][b], pos[layer+1])
+		n += then - now
+	}
+	return n
+}
+
+// crossed counts the crossings of the edges of two lanes, the first above the second and below it.
+func crossed(a, b []int, pos []int) (above, below int) {
+	for _, x := range a {
+		for _, y := range b {
+			switch {
+			case pos[x] > pos[y]:
+				above++
+			case pos[x] < pos[y]:
+				below++
+			}
+		}
+	}
+	return above, below
+}
+
 func clonePlaces(pos [][]int) [][]int {
 	out := make([][]int, len(pos))
 	for i, p := range pos {
@@ -114,22 +261,30 @@ func clonePlaces(pos [][]int) [][]int {
 	return out
 }
 
-// sortLayer sets the positions of the lanes of a layer by the mean of their neighbours' positions;
-// a lane without neighbours stays about where it is.
-func sortLayer(pos []int, near [][]int, beside []int) {
-	mean := make([]float64, len(pos))
+// sortLayer sets the positions of the lanes of a layer by the median of their neighbours' positions,
+// or their mean; a lane without neighbours stays about where it is.
+func sortLayer(pos []int, near [][]int, beside []int, median bool) {
+	want := make([]float64, len(pos))
 	lanes := make([]int, len(pos))
 	for i := range pos {
-		lanes[i], mean[i] = i, float64(pos[i])
-		if n := len(near[i]); n > 0 {
-			sum := 0
-			for _, x := range near[i] {
-				sum += beside[x]
-			}
-			mean[i] = float64(sum) / float64(n)
+		lanes[i], want[i] = i, float64(pos[i])
+		n := len(near[i])
+		if n == 0 {
+			continue
+		}
+		list := make([]int, n)
+		sum := 0
+		for j, x := range near[i] {
+			list[j] = beside[x]
+			sum += beside[x]
+		}
+		want[i] = float64(sum) / float64(n)
+		if median && n > 2 {
+			slices.Sort(list)
+			want[i] = float64(list[(n-1)/2]+list[n/2]) / 2
 		}
 	}
-	slices.SortStableFunc(lanes, func(a, b int) int { return cmp.Or(cmp.Compare(mean[a], mean[b]), cmp.Compare(pos[a], pos[b])) })
+	slices.SortStableFunc(lanes, func(a, b int) int { return cmp.Or(cmp.Compare(want[a], want[b]), cmp.Compare(pos[a], pos[b])) })
 	for at, i := range lanes {
 		pos[i] = at
 	}
