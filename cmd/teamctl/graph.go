@@ -3,10 +3,12 @@ package main
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/teamctl/teamctl/internal/tui"
 	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
@@ -20,6 +22,7 @@ func newGraph(a *app) *cobra.Command {
 	var (
 		format, task string
 		depth        int
+		ascii        bool
 	)
 	cmd := &cobra.Command{
 		Use:   "graph",
@@ -40,6 +43,8 @@ drawing. --task draws only those around one task.`,
 				return usage(cmd, "--depth must not be negative")
 			case task == "" && cmd.Flags().Changed("depth"):
 				return usage(cmd, "--depth goes with --task")
+			case ascii && format != "text":
+				return usage(cmd, "--ascii goes with --format text")
 			}
 			return a.withTeam(cmd.Context(), func(t *tool.Team, _ tool.Caller) error {
 				now := time.Now()
@@ -47,7 +52,7 @@ drawing. --task draws only those around one task.`,
 				if err != nil || a.out.value(g) {
 					return err
 				}
-				a.putGraph(g, format, now)
+				a.putGraph(g, format, ascii, now)
 				return nil
 			})
 		},
@@ -55,6 +60,7 @@ drawing. --task draws only those around one task.`,
 	f := cmd.Flags()
 	f.StringVar(&format, "format", "text", "text, mermaid, dot, svg or json")
 	f.StringVar(&task, "task", "", "only the tasks around this one")
+	f.BoolVar(&ascii, "ascii", false, "draw text with ASCII characters only")
 	f.IntVar(&depth, "depth", 2, "with --task: how many dependencies away")
 	a.complete(cmd, "format", words(graphFormats...))
 	a.complete(cmd, "task", a.completeTasks(ledger.TaskFilter{Newest: true}))
@@ -89,7 +95,7 @@ func graph(ctx context.Context, t *tool.Team, around string, depth int, now time
 	return g, nil
 }
 
-func (a *app) putGraph(g view.Graph, format string, now time.Time) {
+func (a *app) putGraph(g view.Graph, format string, ascii bool, now time.Time) {
 	switch format {
 	case "mermaid":
 		a.out.text(g.Mermaid(now))
@@ -104,8 +110,16 @@ func (a *app) putGraph(g view.Graph, format string, now time.Time) {
 			a.out.note("no tasks")
 			return
 		}
+		s := a.out.style
+		signs := strings.NewReplacer(" ▸ ", " "+s.Cyan("▸")+" ", " ✓ ", " "+s.Green("✓")+" ", " ✗ ", " "+s.Red("✗")+" ", " ! ", " "+s.Yellow("!")+" ")
+		if ascii {
+			signs = strings.NewReplacer(" > ", " "+s.Cyan(">")+" ", " + ", " "+s.Green("+")+" ", " x ", " "+s.Red("x")+" ", " ! ", " "+s.Yellow("!")+" ")
+		}
 		for _, l := range g.Text(now) {
-			a.out.line("%s", l)
+			if ascii {
+				l = tui.ASCII(l)
+			}
+			a.out.line("%s", signs.Replace(l))
 		}
 	}
 }

@@ -35,7 +35,7 @@ func (r DiffRow) Number() int {
 	case view.Added, view.Context:
 		return r.New
 	case view.Removed:
-		return r.DiffLine.Old
+		return r.Old
 	case view.Hunk, view.NoEnd:
 	}
 	return 0
