@@ -46,8 +46,8 @@ Each event is reported once, when it begins. Five within ten seconds become one.
 	add := &cobra.Command{
 		Use: "add SINK", Short: "Add a notification sink", Args: takes(1, 1, "a sink"),
 		Long: `Add a notification sink. --kinds limits it to some kinds of notifications:
-approval, dialog, member, task, merge, limit, budget, done. In the hours of --quiet, by
-the clock of this machine, it is told nothing, and not afterwards either.`,
+approval, dialog, member, task, merge, mail, limit, budget, done. In the hours of --quiet,
+by the clock of this machine, it is told nothing, and not afterwards either.`,
 		Example: `  teamctl notify add desktop
   teamctl notify add 'command:cat >> ~/team.jsonl'
   teamctl notify add ntfy:https://ntfy.sh/my-secret-topic --kinds approval,dialog,done --quiet 22:00-07:00`,

@@ -48,13 +48,14 @@ const (
 	Member   Kind = "member"   // a member failed
 	Task     Kind = "task"     // a task failed
 	Merge    Kind = "merge"    // a merge has conflicts or failed
+	Mail     Kind = "mail"     // nothing tells what became of a message
 	Limit    Kind = "limit"    // a provider takes no more for now
 	Budget   Kind = "budget"   // most of a budget is used
 	Done     Kind = "done"     // nothing is left to do
 )
 
 // Kinds returns every kind of notice.
-func Kinds() []Kind { return []Kind{Approval, Dialog, Member, Task, Merge, Limit, Budget, Done} }
+func Kinds() []Kind { return []Kind{Approval, Dialog, Member, Task, Merge, Mail, Limit, Budget, Done} }
 
 // Notice is the content of a notice, passed as JSON to commands and webhooks.
 // At is in Unix milliseconds.
@@ -242,7 +243,7 @@ func ntfy(topic string, n Notice) ([]byte, error) {
 	switch n.Kind {
 	case Approval, Dialog:
 		priority, tag = 4, "raised_hand"
-	case Member, Task, Merge:
+	case Member, Task, Merge, Mail:
 		priority, tag = 4, "x"
 	case Limit, Budget:
 		tag = "hourglass"

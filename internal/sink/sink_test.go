@@ -67,7 +67,7 @@ func TestParse(t *testing.T) {
 		"", "mail:me", "desktop:1", "command:", "command: ", "webhook:", "webhook:/path", "webhook:http://example.com/x",
 		"webhook:http://10.0.0.1/", "webhook:http://localhost.example.com/", "webhook:http://127.0.0.1.example.com/", "webhook:ftp://localhost/",
 		"webhook:https://me:secret@example.com/", "webhook:http://0.0.0.0/", "ntfy:https://ntfy.sh/", "ntfy:https://ntfy.sh", "ntfy:topic", "ntfy:http://ntfy.sh/x",
-		"kinds=mail desktop", "kinds= desktop", "quiet=22:00 desktop", "quiet=25:00-01:00 desktop", "quiet=07:00-07:00 desktop", "kinds=task",
+		"kinds=letters desktop", "kinds= desktop", "quiet=22:00 desktop", "quiet=25:00-01:00 desktop", "quiet=07:00-07:00 desktop", "kinds=task",
 	} {
 		if s, err := Parse(spec); err == nil {
 			t.Errorf("%q is taken for %s", spec, s)

@@ -17,7 +17,7 @@ import (
 // outside are the events, or their prefixes, that have notices.
 var outside = []string{
 	team.EventApprovalAsked, team.EventMemberActivity, team.EventMemberState, team.EventTaskFailed, team.MergeEvents,
-	team.EventUsageLimited, team.EventUsageBudgetWarned, team.EventUsageBudgetUsedUp,
+	team.EventMessageUnknown, team.EventUsageLimited, team.EventUsageBudgetWarned, team.EventUsageBudgetUsedUp,
 }
 
 // noticeOf returns the notice of an event; false for the many events without one.
@@ -49,6 +49,8 @@ func noticeOf(key string, e ledger.Event) (told, bool) {
 		return say(sink.Merge, "", "teamctl merge queue --all", "a gate of merge %s failed", e.ID)
 	case e.What == team.EventMergeFailed:
 		return say(sink.Merge, "", "teamctl merge queue --all", "merge %s failed", e.ID)
+	case e.What == team.EventMessageUnknown:
+		return say(sink.Mail, e.Who, "teamctl message show "+e.ID, "nothing tells what became of a message to %s", e.Who)
 	case e.What == team.EventUsageLimited:
 		return say(sink.Limit, "", "teamctl usage", "%s has reached a usage limit", e.ID)
 	case e.What == team.EventUsageBudgetWarned:

@@ -217,6 +217,11 @@ func (n *Notifications) still(ctx context.Context, batch []told) (out []told) {
 				slices.ContainsFunc(pending, func(a ledger.Approval) bool { return a.Session == m.SessionKey && approval.Answers(a, m) }) {
 				continue
 			}
+		case sink.Mail:
+			list, err := n.team.Ledger.Deliveries(ctx, t.notice.ID)
+			if err == nil && !slices.ContainsFunc(list, func(d ledger.Delivery) bool { return d.State == team.Unknown && d.Recipient == t.notice.Select }) {
+				continue // it has turned up
+			}
 		case sink.Member, sink.Task, sink.Merge, sink.Limit, sink.Budget, sink.Done:
 		}
 		if base != "" {

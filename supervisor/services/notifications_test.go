@@ -99,6 +99,36 @@ func TestNotifications(t *testing.T) {
 	}
 }
 
+// A message of which nothing tells what became is told, unless it has turned up meanwhile.
+func TestLostMailIsTold(t *testing.T) {
+	t.Parallel()
+	tm, members := looptest.NewTeam(t, "ann")
+	r := newNotified(t, members, tm)
+	mark := func(id string, state team.DeliveryState) {
+		if ok, err := tm.Ledger.Mark(t.Context(), ledger.DeliveryMark{MessageID: id, Recipient: "ann", State: state, Reason: "nothing seen", Evidence: "seen"}); !ok || err != nil {
+			t.Fatal(state, ok, err)
+		}
+	}
+	lose := func() string {
+		m, _, err := tm.Ledger.Post(t.Context(), ledger.NewMessage{Kind: team.KindMessage, From: team.LeadName, To: "ann", Text: "hello"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, state := range []team.DeliveryState{team.Mailed, team.Injected, team.Unknown} {
+			mark(m.ID, state)
+		}
+		return m.ID
+	}
+	lost, found := lose(), lose()
+	mark(found, team.Accepted)
+	for i, id := range []string{found, lost} {
+		r.n.Event(ledger.Event{What: team.EventMessageUnknown, Who: "ann", ID: id, Seq: int64(i + 5)})
+	}
+	if list := r.told(1); list[0].Kind != sink.Mail || list[0].ID != lost || list[0].Select != "ann" || !strings.Contains(list[0].Title, "a message to ann") {
+		t.Errorf("%+v", list)
+	}
+}
+
 // Five within ten seconds are one; fewer are not.
 func TestBurst(t *testing.T) {
 	t.Parallel()
