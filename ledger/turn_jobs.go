@@ -24,9 +24,11 @@ const (
 		AND (?3 = '' OR session IN (SELECT session_key FROM sessions WHERE member = ?3)) ORDER BY id`
 	sqlJobPut = `INSERT INTO turn_jobs(session, lane, cause, rank, hop, input, not_before, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`
 	// A session's first job in line is the one of the highest rank, then the oldest. It
-	// is due, nothing of the session runs, and its lane has a place left.
+	// is due, nothing of the session runs, and its lane has a place left. It works with
+	// what the one before it worked with, until its process notes something else.
 	sqlJobClaim = `UPDATE turn_jobs SET state = 'running', attempt = attempt + 1, generation = ?2, lease_until = ?3, started_at = iif(started_at > 0, started_at, ?4), yielded = 0, reason = '',
-		start_seq = (SELECT last_seq FROM sessions WHERE session_key = turn_jobs.session)
+		start_seq = (SELECT last_seq FROM sessions WHERE session_key = turn_jobs.session),
+		effective = coalesce(effective, (SELECT json_remove(p.effective, '$.head') FROM turn_jobs p WHERE p.session = turn_jobs.session AND p.id < turn_jobs.id AND p.effective IS NOT NULL ORDER BY p.id DESC LIMIT 1))
 		WHERE id = (SELECT j.id FROM sessions s JOIN turn_jobs j ON j.id = (
 				SELECT q.id FROM turn_jobs q WHERE q.session = s.session_key AND q.state = 'queued' AND q.not_before <= ?4 ORDER BY q.rank DESC, q.id LIMIT 1)
 			WHERE s.member = ?1 AND s.state = 'open'

@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -69,11 +70,13 @@ func (t *turn) run(ctx context.Context) (steered bool, err error) {
 	if t.setup, err = t.Resolve(ctx, session, t.ClaimedTurn); err != nil {
 		return false, failure{err.Error()}
 	}
-	err = t.desk.Write(ctx, "note what a turn works with", func(c context.Context) error {
-		return t.Sessions.NoteTurn(c, ledger.TurnNote{Ref: t.ref, Effective: t.setup.Effective})
-	})
-	if err != nil {
-		return false, err
+	if !bytes.Equal(t.setup.Effective, t.Job.Effective) { // most turns work with what the one before did
+		err = t.desk.Write(ctx, "note what a turn works with", func(c context.Context) error {
+			return t.Sessions.NoteTurn(c, ledger.TurnNote{Ref: t.ref, Effective: t.setup.Effective})
+		})
+		if err != nil {
+			return false, err
+		}
 	}
 	if err := t.read(ctx); err != nil {
 		return false, err
