@@ -83,15 +83,12 @@ func (t *turn) compact(ctx context.Context, keep, why string) error {
 // compactAsked compacts the conversation if that was requested since the last compaction; done
 // means that the turn has nothing else to do, and has ended.
 func (t *turn) compactAsked(ctx context.Context) (done bool, err error) {
-	e, ok, err := t.Sessions.NewestEntry(ctx, t.Job.Session, ledger.EntryEvent)
-	if err != nil || !ok {
-		return false, err
+	e := t.entries.event
+	if e.Seq <= t.entries.compacted {
+		return false, nil
 	}
 	m, err := metaOf(e)
 	if err != nil || !m.Asked {
-		return false, err
-	}
-	if c, ok, err := t.Sessions.NewestEntry(ctx, t.Job.Session, ledger.EntryCompaction); err != nil || ok && c.Seq > e.Seq {
 		return false, err
 	}
 	if n := len(t.entries.entries); n == 0 || t.entries.rounds(t.Job.ID) > 0 {

@@ -65,9 +65,11 @@ func (m meta) raw() json.RawMessage {
 // transcript holds what the requests of a session are made from: its first entry, the newest
 // compaction, and the entries kept by it.
 type transcript struct {
-	entries []ledger.Entry
-	metas   []meta
-	texts   Texts
+	entries   []ledger.Entry
+	metas     []meta
+	texts     Texts
+	event     ledger.Entry // the newest event, which is no part of requests
+	compacted int64        // seq of the newest compaction
 }
 
 // readTranscript reads the transcript of a session.
@@ -102,8 +104,12 @@ func readTranscript(ctx context.Context, s Sessions, texts Texts, session string
 // add appends entries as they are committed.
 func (t *transcript) add(list ...ledger.Entry) error {
 	for _, e := range list {
-		if e.Kind == ledger.EntryEvent {
-			continue // not part of requests
+		switch {
+		case e.Kind == ledger.EntryEvent:
+			t.event = e
+			continue
+		case e.Kind == ledger.EntryCompaction:
+			t.compacted = max(t.compacted, e.Seq)
 		}
 		m, err := metaOf(e)
 		if err != nil {
