@@ -232,7 +232,7 @@ func TestPageDoors(t *testing.T) {
 			t.Errorf("%s was by %q, not %q: %v", what, via[what], want, via)
 		}
 	}
-	if _, text := c.get(c.url + "/t/f/needs"); !strings.Contains(text, "person, by the page added 2 by the page") {
+	if _, text := c.get(c.url + "/t/f/needs"); !strings.Contains(text, "person, by the page, added 2 by the page") {
 		t.Errorf("the page does not tell it: %s", text)
 	}
 }

@@ -75,7 +75,7 @@ func TestPlainScreen(t *testing.T) {
 		t.Errorf("permission 1 is %s", x.State)
 	}
 	types("approve 1")
-	shows(`nothing was answered: permission 1 of ann is already approved by team-lead\.$`)
+	shows(`nothing was answered: permission 1 of ann is already approved by person, by the screen\.$`)
 	types("frobnicate")
 	shows(`there is no word "frobnicate": help lists them\.$`)
 	types("say ann look at task 1")

@@ -157,14 +157,18 @@ func Told(s view.Snapshot, list []ledger.Event) []view.Event {
 	}
 	out := []view.Event{}
 	for _, e := range list {
-		h := view.Happened{Who: view.By(e.Who, e.Via), What: e.What, ID: shortID(e.ID), Before: e.Before, After: e.After}
+		who := view.By(e.Who, e.Via)
+		h := view.Happened{Who: who, What: e.What, ID: shortID(e.ID), Before: e.Before, After: e.After}
+		if e.Via != "" {
+			h.Who += ","
+		}
 		for _, kind := range []string{team.TaskEvents, team.ApprovalEvents} {
 			if len(e.What) > len(kind) && e.What[:len(kind)] == kind {
 				h.Subject = subjects[kind+e.ID]
 			}
 		}
 		if text := view.Sentence(h); text != "" {
-			out = append(out, view.Event{At: stamp(e.At), Who: h.Who, What: e.What, ID: h.ID, Text: text})
+			out = append(out, view.Event{At: stamp(e.At), Who: who, What: e.What, ID: h.ID, Text: text})
 		}
 	}
 	return out
