@@ -109,7 +109,7 @@ func (w *world) speak(ctx context.Context, number int, change func(*speaker)) (*
 	}()
 	s.stop = func() error {
 		cancel()
-		<-ended
+		_ = <-ended // it was cancelled
 		stopWatch()
 		return closeDB()
 	}

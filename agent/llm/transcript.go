@@ -104,12 +104,13 @@ func readTranscript(ctx context.Context, s Sessions, texts Texts, session string
 // add appends entries as they are committed.
 func (t *transcript) add(list ...ledger.Entry) error {
 	for _, e := range list {
-		switch {
-		case e.Kind == ledger.EntryEvent:
+		switch e.Kind {
+		case ledger.EntryEvent:
 			t.event = e
 			continue
-		case e.Kind == ledger.EntryCompaction:
+		case ledger.EntryCompaction:
 			t.compacted = max(t.compacted, e.Seq)
+		case ledger.EntryUser, ledger.EntryAssistant, ledger.EntryToolResult:
 		}
 		m, err := metaOf(e)
 		if err != nil {
