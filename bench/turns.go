@@ -109,9 +109,12 @@ func (w *world) speak(ctx context.Context, number int, change func(*speaker)) (*
 	}()
 	s.stop = func() error {
 		cancel()
-		_ = <-ended // it was cancelled
+		err := <-ended
 		stopWatch()
-		return closeDB()
+		if errors.Is(err, context.Canceled) {
+			err = nil
+		}
+		return errors.Join(err, closeDB())
 	}
 	select {
 	case <-ready:
