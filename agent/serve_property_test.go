@@ -286,20 +286,24 @@ func (d *driven) goOn(more int) {
 	}
 }
 
-// rests reports whether nothing is left to do.
+// rests reports whether nothing is left to do. It looks in the order in which work moves on: what
+// has left the mailbox or the backlog meanwhile is a turn by the time that turns are read.
 func (d *driven) rests() bool {
-	for _, j := range d.allTurns() {
-		if !j.State.Ended() {
-			return false
-		}
+	unread, err := d.box("dev").Unread(context.WithoutCancel(d.t.Context()))
+	if err != nil || len(unread) > 0 {
+		return false
 	}
 	for _, s := range d.sessions() {
 		if waits, err := d.led.Backlog(context.WithoutCancel(d.t.Context()), s); err != nil || len(waits) > 0 {
 			return false
 		}
 	}
-	unread, err := d.box("dev").Unread(context.WithoutCancel(d.t.Context()))
-	return err == nil && len(unread) == 0
+	for _, j := range d.allTurns() {
+		if !j.State.Ended() {
+			return false
+		}
+	}
+	return true
 }
 
 // rest waits until nothing is left to do; a kill that has not come is called off.

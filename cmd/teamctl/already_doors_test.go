@@ -59,6 +59,7 @@ var notRepeated = map[string]string{
 	"TeamUp":            "TestUpAtEveryDoor",
 	"ReviewAnswer":      "its answer is the review as it is",
 	"agent_update":      "its answer is the spec as it is",
+	"session_stop":      "its answer is the session as it is",
 	"session_set_model": "its answer is the session as it is",
 	"session_set_agent": "its answer is the session as it is",
 	"TeamShutdown":      "a team without members has none to report; a member that has left is of TeammateStop",
