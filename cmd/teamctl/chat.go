@@ -214,15 +214,16 @@ func (ch *chat) answered(ctx context.Context, id string) (out chatAnswer, done b
 	if err != nil || seq == 0 {
 		return out, false, err
 	}
+	// Turns before entries: all entries of a turn that has ended are there.
+	turns, err := ch.team.Ledger.TurnJobs(ctx, ledger.JobFilter{Session: session})
+	if err != nil {
+		return out, false, err
+	}
 	entries, err := ch.team.Ledger.Entries(ctx, session, seq-1, 0)
 	if err != nil || len(entries) == 0 {
 		return out, false, err
 	}
 	if err := ch.team.Whole(ctx, session, entries); err != nil {
-		return out, false, err
-	}
-	turns, err := ch.team.Ledger.TurnJobs(ctx, ledger.JobFilter{Session: session})
-	if err != nil {
 		return out, false, err
 	}
 	for _, j := range turns {
