@@ -188,15 +188,7 @@ func TestChildrenKilledAtEveryStep(t *testing.T) {
 		t.Fatal("killed, and nobody did it")
 	}
 	check(whole)
-	b, err := os.ReadFile(filepath.Join(whole.dir, "steps"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	steps, err := strconv.Atoi(string(b))
-	if err != nil {
-		t.Fatal(err)
-	}
-	every := 1
+	steps, every := whole.steps(), 1
 	if testing.Short() {
 		every = 9
 	}

@@ -93,6 +93,20 @@ func (s *served) life(kill int) (killed bool) {
 	return false
 }
 
+// steps is how many steps the last life made, which it wrote down at its end.
+func (s *served) steps() int {
+	s.t.Helper()
+	b, err := os.ReadFile(filepath.Join(s.dir, "steps"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	n, err := strconv.Atoi(string(b))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return n
+}
+
 // TestServeKilledAtEveryStep: an agent is killed before and after each of its commits. The
 // next life goes on in the same turn: the message and each answer are in the transcript
 // once, every call has one result right after its answer, and what was done was done once
@@ -105,16 +119,8 @@ func TestServeKilledAtEveryStep(t *testing.T) {
 	if whole.life(0) {
 		t.Fatal("killed, and nobody did it")
 	}
-	b, err := os.ReadFile(filepath.Join(whole.dir, "steps"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	steps, err := strconv.Atoi(string(b))
-	if err != nil {
-		t.Fatal(err)
-	}
 	want := whole.shape()
-	every := 1
+	steps, every := whole.steps(), 1
 	if testing.Short() {
 		every = 5
 	}

@@ -199,24 +199,11 @@ func (m *model) changeTarget(it item) view.Target {
 		c.Lines = fmt.Sprintf("%d-%d", first, last)
 	}
 	for _, x := range m.changes.Comments {
-		if x.Path == f.Path && commentLine(f, x) == m.diff.at {
+		if x.Path == f.Path && f.LineOf(x) == m.diff.at {
 			c.Comment = &x // the newest
 		}
 	}
 	return t
-}
-
-// commentLine is the line of a diff below which a comment stands, -1 for above all lines.
-func commentLine(f view.FileDiff, c view.Comment) int {
-	if c.First == 0 || c.Changed {
-		return -1
-	}
-	return slices.IndexFunc(f.Lines, func(l view.DiffLine) bool {
-		if c.Old {
-			return l.Old == c.Last && l.Kind == view.Removed
-		}
-		return l.New == c.Last && (l.Kind == view.Added || l.Kind == view.Context)
-	})
 }
 
 // changeKeys are the keys of the changes that are commands of the screen.
@@ -309,7 +296,7 @@ func (m *model) diffLines(it item, width, height int) []string {
 	below := map[int][]view.Comment{}
 	for _, c := range m.changes.Comments {
 		if c.Path == file.Path {
-			at := commentLine(file, c)
+			at := file.LineOf(c)
 			below[at] = append(below[at], c)
 		}
 	}
