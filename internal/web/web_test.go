@@ -2,9 +2,7 @@ package web
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -13,161 +11,14 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
-
-	"github.com/teamctl/teamctl/internal/view"
-	"github.com/teamctl/teamctl/team"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-const evil = `<script>alert("x")</script>`
-
-// fake is a team with one request for a command, by an agent that tries everything in its texts.
-type fake struct {
-	mu      sync.Mutex
-	request view.Request
-	deeds   []view.Deed
-	changed chan struct{}
-	said    []view.Comment
-	screen  string // what the screen of ann shows below the first line
-}
-
-func newFake() *fake {
-	return &fake{screen: "two", changed: make(chan struct{}, 10), request: view.Request{
-		ID: 1, Kind: view.NeedPermission, State: "pending", Member: "ann", Subject: evil, Tool: "Bash", Command: "echo \u202e " + evil, Asked: time.Now(),
-	}}
-}
-
-func (f *fake) Teams(ctx context.Context, each func([]view.Glance)) error {
-	each([]view.Glance{{Team: "demo"}})
-	<-ctx.Done()
-	return ctx.Err()
-}
-
-func (f *fake) Open(context.Context, string) (view.Team, error) { return f, nil }
-
-func (f *fake) Follow(ctx context.Context, _ func() view.Interest, each func(view.Snapshot)) error {
-	for {
-		f.mu.Lock()
-		s := view.Snapshot{
-			Team: "demo", Members: []view.Member{{Name: "ann", State: team.Running, Activity: team.Waiting}},
-			Tasks: []view.Task{{ID: "5", Subject: evil, Status: team.TaskFailed, Owner: "ann"}},
-		}
-		if f.request.State == "pending" {
-			s.Needs = []view.Need{{Kind: view.NeedPermission, Member: "ann", Approval: 1, Text: evil, Since: time.Now()}}
-		}
-		f.mu.Unlock()
-		each(s)
-		select {
-		case <-f.changed:
-		case <-ctx.Done():
-			return nil
-		}
-	}
-}
-
-func (f *fake) Request(_ context.Context, id int64) (view.Request, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if id != 1 {
-		return view.Request{}, team.Errorf(team.CodeNotFound, "no request %d", id)
-	}
-	return f.request, nil
-}
-
-func (f *fake) Member(_ context.Context, name string) (view.MemberDetail, error) {
-	if name != "ann" {
-		return view.MemberDetail{}, team.Errorf(team.CodeNotFound, "no member %q", name)
-	}
-	return view.MemberDetail{Member: view.Member{Name: "ann", State: team.Running}}, nil
-}
-
-func (f *fake) Task(_ context.Context, id string) (view.TaskDetail, error) {
-	return view.TaskDetail{Task: view.Task{ID: id, Subject: evil, Status: team.TaskFailed}, Description: evil}, nil
-}
-
-func (f *fake) Dependencies(context.Context) (map[string][]string, error) { return nil, nil }
-
-func (f *fake) Receipts(context.Context, string) ([]view.Receipt, error) { return nil, nil }
-
-func (f *fake) Mail(context.Context) ([]view.Message, error) {
-	return []view.Message{{ID: "m1", From: "ann", To: team.LeadName, Text: evil, Receipts: []view.Receipt{{To: team.LeadName, State: "read"}}}}, nil
-}
-
-func (f *fake) Usage(context.Context) (view.Usage, error) {
-	return view.Usage{Members: []view.Spent{{Name: "ann", Held: evil}}}, nil
-}
-
-func (f *fake) Changes(_ context.Context, member, _ string) (view.Changes, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return view.Changes{
-		Member: member, Base: strings.Repeat("f", 40), Patch: "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1,2 @@\n-a\n+" + evil + "\n+" + strings.Repeat("z", 300) + "\n",
-		Comments: slices.Clone(f.said), Also: map[string][]string{"x": {evil}},
-	}, nil
-}
-
-func (f *fake) Merges(context.Context) ([]view.Merge, error) {
-	return []view.Merge{{ID: 1, Member: "ann", Why: evil}}, nil
-}
-
-func (f *fake) Timeline(context.Context) (view.Timeline, error) {
-	now := time.Now()
-	return view.Timeline{Team: evil, From: now.Add(-time.Minute), To: now, Lanes: []view.Lane{{Member: evil}}}, nil
-}
-
-func (f *fake) Screen(ctx context.Context, _ string, each func(view.Frame)) error {
-	f.mu.Lock()
-	text := f.screen
-	f.mu.Unlock()
-	each(view.Frame{Lines: []string{"\x1b]0;title\x07\x1b[31m" + evil, text}})
-	<-ctx.Done()
-	return nil
-}
-
-// Do answers as a ledger does: once, and only what was seen.
-func (f *fake) Do(_ context.Context, d view.Deed) (view.Done, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if d.Approval != 0 {
-		if f.request.State != "pending" {
-			return view.Done{}, team.Errorf(team.CodeConflict, "already answered")
-		}
-		if f.request.Seen() != d.Seen {
-			return view.Done{}, team.Errorf(team.CodeConflict, "no longer what you saw")
-		}
-		f.request.State = "approved"
-		f.changed <- struct{}{}
-	}
-	done := view.Done{Said: "done"}
-	switch d.Action {
-	case "comment", "comment-file":
-		c := view.Comment{Name: fmt.Sprintf("1.%d", len(f.said)+1), State: "draft", Path: d.Path, Old: d.Old, Text: d.Text}
-		_, _ = fmt.Sscanf(d.Lines, "%d-%d", &c.First, &c.Last)
-		c.Last = max(c.First, c.Last)
-		f.said = append(f.said, c)
-		done.Comment = c.Name
-	case "edit-comment":
-		i := slices.IndexFunc(f.said, func(c view.Comment) bool { return c.Name == d.Comment })
-		if f.said[i].Text = d.Text; d.Text == "" {
-			f.said = slices.Delete(f.said, i, i+1)
-		}
-		done.Comment = d.Comment
-	case "send-review":
-		for i := range f.said {
-			f.said[i].State = "open"
-		}
-	}
-	f.deeds = append(f.deeds, d)
-	return done, nil
-}
 
 // rig is a page with a browser that is logged in.
 type rig struct {

@@ -1,0 +1,53 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/teamctl/teamctl/internal/tui/term"
+)
+
+// mouse handles a click or the wheel.
+func (r *run) mouse(e term.Event) {
+	m := r.m
+	switch e.Key {
+	case "wheel-down", "wheel-up":
+		n := 3
+		if e.Key == "wheel-up" {
+			n = -3
+		}
+		switch m.over.kind {
+		case noOverlay:
+			r.step(n)
+		case requestOverlay:
+			m.over.scroll += n
+		default:
+			m.over.at += n
+		}
+	case "left":
+		for _, g := range r.frame.regions {
+			if g.y != e.Y || e.X < g.left || e.X >= g.right {
+				continue
+			}
+			if n, ok := strings.CutPrefix(g.id, "choice:"); ok {
+				_, _ = fmt.Sscan(n, &m.over.at) // it is a number
+				if list := m.matching(); m.over.at < len(list) {
+					r.chosen(list[m.over.at], e)
+				}
+				return
+			}
+			if m.over.kind != noOverlay {
+				return
+			}
+			if m.cursor == g.id && e.At.Sub(m.lastKey) < settle/4 { // a double click
+				r.open()
+				return
+			}
+			m.lastKey = e.At
+			m.choose(g.id)
+			return
+		}
+	case "right":
+		r.command("menu", e)
+	}
+}
