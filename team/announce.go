@@ -57,12 +57,12 @@ func AnnounceStatuses() []AnnounceStatus {
 }
 
 // AnnounceStatusOf is how a turn ended that has this state, for the reason, or for that of
-// its cancellation.
+// its cancellation, which a turn that was cancelled before it began has as its reason only.
 func AnnounceStatusOf(s TurnState, reason, cancel string) AnnounceStatus {
 	switch {
 	case s == TurnDone:
 		return AnnouncedOK
-	case s == TurnCancelled && cancel == TurnTimeout:
+	case s == TurnCancelled && (cancel == TurnTimeout || reason == TurnTimeout):
 		return AnnouncedTimeout
 	case s == TurnFailed && reason == TurnCrashes:
 		return AnnouncedUnknown
