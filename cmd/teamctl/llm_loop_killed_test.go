@@ -86,12 +86,12 @@ func TestFiveAreKilledAgainAndAgain(t *testing.T) {
 		return n
 	}
 	for range rounds {
+		was := entries() // before any of them is told something: they may answer at once
 		for _, name := range names {
 			id := strings.TrimSpace(r.teamctl("task", "add", "for "+name))
 			owner[id] = name
 			give(name, id)
 		}
-		was := entries()
 		r.until("turns to go on", func() bool { return entries() >= was+len(names) })
 		for _, name := range names {
 			if backends[name] != "in-process" {
