@@ -86,6 +86,9 @@ type Env struct {
 	// CheckModel reports why a model (provider/model; "" is the default) cannot be used, or else a
 	// remark for a person; nil: models are not checked.
 	CheckModel func(ctx context.Context, ref string) (note string, err error)
+	// Price reports whether the price of a model (provider/model; "" is the default) is known, and
+	// returns the model's name; nil: budgets in dollars are not checked.
+	Price func(ctx context.Context, ref string) (name string, known bool, err error)
 	// CheckConfine reports why commands cannot be confined on this machine; nil: they can.
 	CheckConfine func() error
 	// Models lists the available models of one provider, or of all configured ones; nil: unknown.

@@ -116,6 +116,13 @@ func (t *Team) SetModel(ctx context.Context, c Caller, key, provider, model stri
 			return s, err
 		}
 	}
+	spec, err := t.Ledger.Spec(ctx, s.ActiveAgentID)
+	if err != nil && !team.IsCode(err, team.CodeNotFound) {
+		return s, err
+	}
+	if err := t.checkSession(ctx, s, modelRef(provider, model, spec.AgentSpec)); err != nil {
+		return s, err
+	}
 	if own {
 		more, err := t.beyondModels(ctx, c, team.SpecModel{Provider: provider, Model: model})
 		if err == nil {
@@ -144,6 +151,9 @@ func (t *Team) SetAgent(ctx context.Context, c Caller, key, agent string, exact 
 		return s, ledger.Spec{}, err
 	}
 	spec, err := t.spec(ctx, agent, exact)
+	if err == nil {
+		err = t.checkSession(ctx, s, modelRef(s.ProviderOverride, s.ModelOverride, spec.AgentSpec))
+	}
 	if err != nil {
 		return s, spec, err
 	}

@@ -139,6 +139,9 @@ func (t *Team) putSpec(ctx context.Context, c Caller, op string, spec team.Agent
 			return ledger.Spec{}, err
 		}
 	}
+	if err := t.checkUsers(ctx, spec); err != nil {
+		return ledger.Spec{}, err
+	}
 	more, err := t.beyond(ctx, c, spec, team.SessionTeammate)
 	if err == nil {
 		err = t.entitle(ctx, c, op, more, spec)
@@ -218,7 +221,7 @@ func specID(name string) string {
 	return id[:min(len(id), 64)]
 }
 
-// checkSpawn refuses a model that cannot be used, and a spec that the team does not have, before
+// checkSpawn refuses a model that cannot be used or that its budget cannot count, and a spec that the team does not have, before
 // anything is started.
 func (t *Team) checkSpawn(ctx context.Context, in SpawnIn) error {
 	if !team.KindOf(in.Agent).Sessions {
@@ -230,15 +233,16 @@ func (t *Team) checkSpawn(ctx context.Context, in SpawnIn) error {
 		if err != nil {
 			return err
 		}
-		if m := spec.Defaults.Model; model == "" && m.Model != "" {
-			model = m.Provider + "/" + m.Model
+		if model == "" {
+			model = modelRef("", "", spec.AgentSpec)
 		}
 	}
-	if model == "" || t.Env.CheckModel == nil {
-		return nil
+	if model != "" && t.Env.CheckModel != nil {
+		if _, err := t.Env.CheckModel(ctx, model); err != nil {
+			return err
+		}
 	}
-	_, err := t.Env.CheckModel(ctx, model)
-	return err
+	return t.checkPrices(ctx, in.Name, model)
 }
 
 // noteModel adds remarks on the model to the answer of a spawn.

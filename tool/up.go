@@ -95,6 +95,9 @@ func (u *upper) run(ctx context.Context) (err error) {
 	if err := u.check(); err != nil {
 		return err
 	}
+	if err := u.prices(ctx); err != nil {
+		return err
+	}
 	in, err := u.creates()
 	if err != nil {
 		return err

@@ -307,6 +307,13 @@ func (u *upper) limits(ctx context.Context, t *Team) (upSetting, error) {
 	if b.None() {
 		return s, nil
 	}
+	declared := map[string]bool{} // checked by prices
+	for _, m := range u.d.Members {
+		declared[m.Name] = true
+	}
+	if err := t.countAll(ctx, b, declared); err != nil {
+		return s, err
+	}
 	q, err := quota.Read(ctx, t.Ledger)
 	if err != nil {
 		return s, err

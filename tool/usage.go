@@ -97,7 +97,8 @@ func (t *Team) SetBudgets(ctx context.Context, c Caller, b team.Budgets) error {
 	return t.setBudgets(ctx, c, b, "")
 }
 
-// SetBudget sets the budget of a member, or of the team (""); an empty budget removes it.
+// SetBudget sets the budget of a member, or of the team (""); an empty budget removes it. A budget
+// in dollars is refused (CodeInvalid, bad_budget) if the price of a model that it covers is unknown.
 func (t *Team) SetBudget(ctx context.Context, c Caller, name string, b team.Budget) error {
 	if err := t.may(ctx, c, OpSettings); err != nil {
 		return err
@@ -106,12 +107,14 @@ func (t *Team) SetBudget(ctx context.Context, c Caller, name string, b team.Budg
 	if err != nil {
 		return err
 	}
+	added := team.Budgets{Team: b}
 	if name == "" {
 		q.Budgets.Team = b
 	} else {
 		if _, err := t.Ledger.Member(ctx, name); err != nil {
 			return err
 		}
+		added = team.Budgets{Members: map[string]team.Budget{name: b}}
 		all := maps.Clone(q.Budgets.Members)
 		if all == nil {
 			all = map[string]team.Budget{}
@@ -120,6 +123,9 @@ func (t *Team) SetBudget(ctx context.Context, c Caller, name string, b team.Budg
 			delete(all, name)
 		}
 		q.Budgets.Members = all
+	}
+	if err := t.countAll(ctx, added, nil); err != nil {
+		return err
 	}
 	return t.setBudgets(ctx, c, q.Budgets, name)
 }

@@ -64,3 +64,22 @@ func Check(home team.Home) func(context.Context, string) (string, error) {
 		return "", cfg.Check(ctx, ref)
 	}
 }
+
+// Price returns what reports whether the price of a model is known: by config.yaml, or by the
+// provider's list.
+func Price(home team.Home) func(context.Context, string) (string, bool, error) {
+	return func(_ context.Context, s string) (name string, known bool, err error) {
+		cfg, err := config.Load(home)
+		if err != nil {
+			return s, false, err
+		}
+		ref := cfg.Default
+		if s != "" {
+			if ref, err = model.ParseRef(s); err != nil {
+				return s, false, err
+			}
+		}
+		_, info, err := cfg.Open(ref)
+		return ref.String(), info.Price != nil, err
+	}
+}

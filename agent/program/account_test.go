@@ -3,13 +3,17 @@ package program
 import (
 	"context"
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/teamctl/teamctl/agent/model/config"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor/quota"
 	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool"
 )
 
 // blocked is why a session of the program is not asked now; "" for nothing.
@@ -120,5 +124,56 @@ func TestBudgetsAreTold(t *testing.T) {
 	}
 	if got := told(); got != warned+","+up+","+warned {
 		t.Error(got)
+	}
+}
+
+// TestNoTurnWithoutAPrice: a turn whose model has lost its price, or has never had one, is not
+// begun while a budget in dollars covers it.
+func TestNoTurnWithoutAPrice(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	p := r.life(t.TempDir())
+	p.Tools = &tool.Env{Home: r.home}
+	configure := func(limits string) {
+		t.Helper()
+		text := "model: local/m\nproviders: {local: {api: chat, baseURL: 'http://127.0.0.1:1/v1'" + limits + "}}\n"
+		if err := os.WriteFile(filepath.Join(r.home.Dir, config.Name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	begin := func() error {
+		_, err := p.resolve(t.Context(), r.session, ledger.ClaimedTurn{})
+		if team.ReasonOf(err) != team.ReasonBadBudget {
+			return nil // what follows needs more of a team than the test has
+		}
+		return err
+	}
+	set := func(b team.Budgets) {
+		t.Helper()
+		if err := r.led.Set(t.Context(), quota.SettingBudgets, b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	configure("")
+	if err := begin(); err != nil {
+		t.Fatalf("without a budget: %v", err)
+	}
+	for what, b := range map[string]team.Budgets{
+		"the team's": {Team: team.Budget{CostUSD: 1}}, "its own": {Members: map[string]team.Budget{"dev": {CostUSD: 1}}},
+	} {
+		set(b)
+		configure("")
+		if err := begin(); err == nil || !strings.Contains(err.Error(), "the price of local/m is unknown") {
+			t.Errorf("%s: %v", what, err)
+		}
+		configure(", models: {m: {price: {input: 0, output: 0}}}")
+		if err := begin(); err != nil {
+			t.Errorf("%s, with a price of nothing: %v", what, err)
+		}
+	}
+	set(team.Budgets{Members: map[string]team.Budget{"dev": {Tokens: 1}, "other": {CostUSD: 1}}})
+	configure("")
+	if err := begin(); err != nil {
+		t.Errorf("a budget in tokens, and another's: %v", err)
 	}
 }

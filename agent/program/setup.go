@@ -13,6 +13,7 @@ import (
 	"github.com/teamctl/teamctl/agent/model/config"
 	"github.com/teamctl/teamctl/agent/skills"
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor/quota"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )
@@ -106,6 +107,15 @@ func (p *Program) resolve(ctx context.Context, s ledger.Session, turn ledger.Cla
 	serves, info, err := cfg.Open(ref)
 	if err != nil {
 		return llm.Setup{}, err
+	}
+	if info.Price == nil {
+		q, err := quota.Read(ctx, p.Team.Ledger)
+		if err != nil {
+			return llm.Setup{}, err
+		}
+		if no := q.Uncounted(m.Name, ref.String()); no != nil {
+			return llm.Setup{}, no
+		}
 	}
 	p.asksAt(s.Key, ref.Provider)
 	key, err := team.ParseSessionKey(s.Key)

@@ -250,7 +250,7 @@ func (a *app) toolsIn(home team.Home) (*tool.Env, error) {
 		dir = "" // the directory was removed: it selects no team
 	}
 	return &tool.Env{Home: home, Dial: control.DialerFrom([]string{exe}, a.origin), Writer: control.Writer, Watch: a.watch, Dir: dir,
-		CheckModel: models.Check(home), CheckConfine: program.CheckConfine, Models: models.List(home),
+		CheckModel: models.Check(home), Price: models.Price(home), CheckConfine: program.CheckConfine, Models: models.List(home),
 		OwnSpecs:     func() ([]team.AgentSpec, []error) { return specfile.ReadAll(specfile.Dir(home)) },
 		BrokenSkills: program.BrokenSkills(home),
 		CheckAgent:   a.knownAgent,

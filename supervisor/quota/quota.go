@@ -134,6 +134,23 @@ func (q Quota) BlocksAt(row ledger.Member, key string, now time.Time) *team.Erro
 	return nil
 }
 
+// Uncounted returns why a member must not ask a model whose price is unknown: a budget in dollars
+// covers it. Nil means that none does.
+func (q Quota) Uncounted(name, model string) *team.Error {
+	if q.Budgets.Team.CostUSD <= 0 && q.Budgets.Members[name].CostUSD <= 0 {
+		return nil
+	}
+	return Priceless(name, model)
+}
+
+// Priceless is the refusal of a budget in dollars for a model whose price is unknown, which it
+// would never reach: CodeInvalid, bad_budget.
+func Priceless(name, model string) *team.Error {
+	return team.Errorf(team.CodeInvalid, "a budget in dollars cannot count what %s uses: the price of %s is unknown", name, model).
+		WithReason(team.ReasonBadBudget).
+		WithHint("set the price of \"" + model + "\" below models in config.yaml, or bound tokens or turns: teamctl usage budget " + name + " --tokens N")
+}
+
 // Blocked returns why the model of the member with a session key must not be asked now; nil if it
 // may.
 func Blocked(ctx context.Context, l *ledger.Ledger, session string) (why, err error) {
