@@ -365,7 +365,7 @@ func TestPageInBrowser(t *testing.T) {
 	r := newFaultRig(t)
 	r.asks("ann", `permission Bash --input '{"command":"make"}'`)
 	r.asks("bob", `permission Bash --input '{"command":"rm -r /"}'`)
-	r.teamctl("spawn", "cleo", "--backend", "tmux", "--", "sh", "-c", "echo the screen of cleo; until "+r.exe+" inbox --unread | grep '1.1 cart.go:2'; do sleep 0.3; done; "+
+	r.teamctl("spawn", "cleo", "--backend", "tmux", "--", "sh", "-c", "echo the screen of cleo; until "+r.exe+" inbox --unread 2>/dev/null | grep '1.1 cart.go:2'; do sleep 0.3; done; "+
 		r.exe+" review answer 1.1 --handled 'by the currency now'; exec sleep 10000")
 	if err := os.WriteFile(filepath.Join(r.layout.Worktrees(), "cleo", "cart.go"), []byte("package cart\nvar digits = 2\n"), 0o600); err != nil {
 		t.Fatal(err)
