@@ -240,6 +240,12 @@ func TestFullScreen(t *testing.T) {
 	s.shows("1 NEED YOU")
 
 	s.selects(".", "failed", "task 1")
+	s.shows("enter log")
+	s.types("Enter")
+	s.shows("WHY IT FAILED")
+	s.shows("2 of 40 failed")
+	s.types("Escape")
+	s.selects(".", "failed", "task 1")
 	s.types("r")
 	s.until("the retry", func() bool { return strings.Contains(r.teamctl("task", "show", "1", "--json"), `"status": "pending"`) })
 

@@ -76,6 +76,18 @@ func (s *screenTeam) Merges(ctx context.Context) ([]view.Merge, error) {
 	return look.Merges(ctx, s.team)
 }
 
+func (s *screenTeam) TaskLog(ctx context.Context, id string, attempt int) (view.TaskLog, error) {
+	return look.TaskLog(ctx, s.team, id, attempt)
+}
+
+func (s *screenTeam) Timeline(ctx context.Context) (view.Timeline, error) {
+	w, err := look.RunWindow(ctx, s.team, 0, time.Now())
+	if err != nil {
+		return view.Timeline{}, err
+	}
+	return look.Timeline(ctx, s.team, w)
+}
+
 // frameEvery is the shortest time between two looks at a member's screen.
 const frameEvery = 250 * time.Millisecond
 

@@ -15,11 +15,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/internal/web"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
-	"github.com/teamctl/teamctl/tool/look"
 )
 
 // webFlags are what is asked of the page.
@@ -149,7 +147,7 @@ func (a *app) web(ctx context.Context, f webFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	h := &webHome{screenHome{app: a, teams: map[string]*screenTeam{}, ctx: ctx, door: tool.DoorPage}}
+	h := &screenHome{app: a, teams: map[string]*screenTeam{}, ctx: ctx, door: tool.DoorPage}
 	defer h.close()
 	s := &web.Server{Home: h, Sessions: store, ReadOnly: f.readOnly, TLS: f.cert != "", Log: func(format string, args ...any) { a.out.note(format, args...) }}
 	ln, err := webListener(f, store)
@@ -273,31 +271,3 @@ func (a *app) webLink(base, link string, f webFlags) {
 		}
 	}
 }
-
-// webHome are the teams of a person, with what the page shows beyond a screen.
-type webHome struct{ screenHome }
-
-func (h *webHome) Open(ctx context.Context, name string) (view.Team, error) {
-	t, err := h.screenHome.Open(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	s, ok := t.(*screenTeam)
-	if !ok {
-		return nil, errors.New("the team is of another kind")
-	}
-	return webTeam{s}, nil
-}
-
-type webTeam struct{ *screenTeam }
-
-// Timeline returns what members did in the current run.
-func (t webTeam) Timeline(ctx context.Context) (view.Timeline, error) {
-	w, err := look.RunWindow(ctx, t.team, 0, time.Now())
-	if err != nil {
-		return view.Timeline{}, err
-	}
-	return look.Timeline(ctx, t.team, w)
-}
-
-var _ view.Home = (*webHome)(nil)

@@ -52,6 +52,8 @@ func (m *model) draw() frame {
 		m.drawHome(&f, room)
 	case m.at == inScreen:
 		m.drawScreen(&f, room)
+	case m.at == inLog:
+		m.drawLog(&f, room)
 	case m.at == inTasks && m.tasksAs == "graph":
 		m.drawGraph(&f, room)
 	default:
@@ -180,9 +182,14 @@ func (m *model) footKeys() []string {
 	if need := it.on.Need; need != nil && (need.Kind == view.NeedDialog) && !m.readOnly {
 		keys = append([]string{"enter attach"}, keys...)
 	}
+	if it.on.Thing == view.OnTask && it.on.Task != nil && !it.gone && m.at != inLog {
+		keys = append([]string{m.logKey(it)}, keys...)
+	}
 	switch m.at {
 	case inScreen:
-		keys = append([]string{"esc back"}, keys...)
+		keys = append([]string{"esc back", "/ search"}, keys...)
+	case inLog:
+		keys = append(m.logKeys(), keys...)
 	case inTasks:
 		keys = append(keys, "v "+nextOf(m.tasksAs))
 	case inChanges:
@@ -439,18 +446,27 @@ func (m *model) emptyLines() []string { return []string{" nothing is here"} }
 // drawScreen draws the screen of a member, as large as possible.
 func (m *model) drawScreen(f *frame, room int) {
 	f.add(m.style.Dim(view.Pad(" "+view.Clean(m.screenOf)+"  screen, live", m.cols)))
-	lines := m.screenLines(m.cols-1, room-1)
-	for _, l := range lines {
-		f.add(" " + l)
+	for _, l := range m.screenLines(m.cols-1, room-1) {
+		mark := " "
+		if m.filter != "" && matches(strip(l), m.filter) {
+			mark = m.style.Bold("›")
+		}
+		f.add(mark + l)
 	}
 }
 
-// screenLines returns the last lines of a member's screen, moved up by the scroll position.
-func (m *model) screenLines(width, height int) []string {
+// screenText returns the lines of a member's screen up to the last one with a text.
+func (m *model) screenText() []string {
 	lines := m.screen.Lines
 	for len(lines) > 0 && strings.TrimSpace(strip(lines[len(lines)-1])) == "" {
 		lines = lines[:len(lines)-1]
 	}
+	return lines
+}
+
+// screenLines returns the last lines of a member's screen, moved up by the scroll position.
+func (m *model) screenLines(width, height int) []string {
+	lines := m.screenText()
 	m.scroll = clamp(m.scroll, 0, max(0, len(lines)-height))
 	end := len(lines) - m.scroll
 	lines = lines[max(0, end-height):end]

@@ -102,7 +102,7 @@ func TestEverySize(t *testing.T) {
 	overs := []overlay{{}, {kind: requestOverlay, approval: 1}, {kind: inputOverlay, title: "message worker-1: what to tell it", field: field{text: "数据\n" + strings.Repeat("x", 90), at: 9}, approval: 1},
 		{kind: confirmOverlay, title: "kill"}, {kind: choiceOverlay, title: "do"}, {kind: filterOverlay}, {kind: leaveOverlay}}
 	for _, size := range sizes {
-		for _, at := range []place{inTeam, inTasks, inNeeds, inMail, inChanges, inUsage, inScreen, inTeams} {
+		for _, at := range []place{inTeam, inTasks, inNeeds, inMail, inChanges, inUsage, inScreen, inTeams, inLog} {
 			for _, over := range overs {
 				if at != inTeam && over.kind != noOverlay {
 					continue
@@ -117,6 +117,8 @@ func TestEverySize(t *testing.T) {
 				m.changes.Comments = []view.Comment{{Name: "1.1", State: "draft", Path: "x", First: 1, Last: 1, Text: "a\x1b[2J\nb"}, {Name: "1.2", State: "open", Path: "x", Text: "数据"}}
 				m.cursor, m.diff = "file:x", cursor{in: size[0]%2 == 0, path: "x", at: 1, mark: 2}
 				m.drafts["message worker-1"] = "x"
+				m.logged.task = "2"
+				m.setLog(failedLog(), nil)
 				m.over.choices = m.choices(true)
 				m.lastKey = time.Time{}
 				m.refresh()

@@ -63,7 +63,10 @@ func (r *run) key(e term.Event, why string) (leave bool) {
 func (r *run) command(id string, e term.Event) (leave bool) {
 	m := r.m
 	page := max(1, (m.rows-4)/2)
-	if m.at == inChanges && r.inChanges(id, page) {
+	switch {
+	case m.at == inChanges && r.inChanges(id, page),
+		m.at == inLog && r.inLog(id),
+		(m.at == inLog || m.at == inScreen) && r.inText(id):
 		return false
 	}
 	switch id {
@@ -104,6 +107,10 @@ func (r *run) command(id string, e term.Event) (leave bool) {
 			m.screenOf = it.on.Member.Name
 			r.goTo(inScreen)
 			r.watchScreen(m.screenOf)
+		}
+	case "log":
+		if task := m.taskInHand(); task != "" {
+			r.openLog(task)
 		}
 	case "changes":
 		if it, ok := m.row(); ok && it.on.Member != nil {
@@ -147,7 +154,7 @@ func (r *run) step(n int) {
 	switch {
 	case r.m.at == inScreen:
 		r.m.scroll -= n
-	case r.m.at == inTasks && r.m.tasksAs == "graph":
+	case r.m.at == inTasks && r.m.tasksAs == "graph", r.m.at == inLog:
 		r.m.scroll += n
 	default:
 		r.m.move(n)
@@ -158,7 +165,7 @@ func (r *run) scroll(n int) {
 	switch r.m.at {
 	case inScreen:
 		r.m.scroll -= n
-	case inChanges, inMail, inTasks:
+	case inChanges, inMail, inTasks, inLog:
 		r.m.scroll += n
 	default:
 		r.m.move(n)
@@ -256,7 +263,9 @@ func (r *run) open() {
 		r.goTo(inChanges)
 	case m.at == inChanges:
 		m.enterDiff()
-	case on.Message != nil, m.at == inTasks:
+	case on.Thing == view.OnTask && on.Task != nil && (m.at == inTasks || on.Need != nil):
+		r.openLog(on.Task.ID)
+	case on.Message != nil:
 		// It is open beside or below the list.
 	case on.Thing == view.OnTask:
 		r.goTo(inTasks)
@@ -286,6 +295,11 @@ func (r *run) back() {
 }
 
 func (r *run) copy() {
+	if r.m.at == inScreen {
+		r.term.Copy(strip(strings.Join(r.m.screen.Lines, "\n")))
+		r.m.say("copied", false)
+		return
+	}
 	if it, ok := r.m.row(); ok {
 		text := strings.TrimSpace(strip(it.line(1000)))
 		if need := it.on.Need; need != nil && need.Text != "" {
@@ -294,8 +308,8 @@ func (r *run) copy() {
 				text = q.Command
 			}
 		}
-		if r.m.at == inScreen {
-			text = strip(strings.Join(r.m.screen.Lines, "\n"))
+		if r.m.at == inLog {
+			text = strip(strings.Join(r.m.text(), "\n"))
 		}
 		r.term.Copy(text)
 		r.m.say("copied", false)
@@ -417,6 +431,7 @@ func (r *run) overKey(e term.Event, why string) (leave bool) {
 		default:
 			if o.field.key(e.Key) {
 				m.filter = o.field.text
+				m.seek(0)
 			}
 		}
 	case choiceOverlay, paletteOverlay, helpOverlay:

@@ -13,7 +13,7 @@ import (
 // place is the content of the screen.
 type place string
 
-// Places, in the order of their digit keys; the last two have none.
+// Places, in the order of their digit keys; the last ones have none.
 const (
 	inTeam    place = "team"
 	inTasks   place = "tasks"
@@ -22,6 +22,7 @@ const (
 	inChanges place = "changes"
 	inUsage   place = "usage"
 	inScreen  place = "screen"
+	inLog     place = "log"
 	inTeams   place = "teams"
 )
 
@@ -77,6 +78,7 @@ type model struct {
 	diff     cursor // in the changes of the selected file
 	deps     map[string][]string
 	tasksAs  string // list, board, graph
+	logged   logged
 
 	over overlay
 
@@ -178,7 +180,7 @@ func clamp(n, low, high int) int { return max(low, min(n, high)) }
 // new ones come last.
 func (m *model) refresh() {
 	fresh := m.build()
-	if m.filter != "" {
+	if m.filter != "" && m.at != inLog {
 		for i := range fresh {
 			fresh[i].items = slices.DeleteFunc(fresh[i].items, func(it item) bool { return !matches(it.text, m.filter) })
 		}

@@ -24,6 +24,7 @@ var plainWords = []word{
 	{"mail", "", "the newest messages"},
 	{"show", "THING", "a need by its number, a member by its name, a task by its id, request 3"},
 	{"screen", "MEMBER", "the last lines of the member's screen"},
+	{"log", "TASK", "the output of the task's last attempt, and why it failed"},
 	{"changes", "MEMBER", "what the member has changed, and the comments on it"},
 	{"usage", "", "tokens and cost"},
 	{"menu", "THING", "what can be done with it, as a numbered list; the number does it"},
@@ -367,6 +368,15 @@ func (t *talk) look(name, rest string) bool {
 		t.screen(rest)
 	case "changes":
 		t.changesOf(rest)
+	case "log":
+		l, err := t.team.TaskLog(t.ctx, strings.TrimSpace(strings.TrimPrefix(rest, "task ")), 0)
+		if err != nil {
+			t.fail(err)
+			return true
+		}
+		for _, line := range plainLog(l, time.Now()) {
+			t.say("%s", line)
+		}
 	case "show":
 		t.show(rest)
 	case "menu":

@@ -18,6 +18,9 @@ func (r *run) want() {
 			r.readRequest(m.over.approval)
 		}
 	}
+	if m.at == inLog {
+		r.readLog()
+	}
 	it, ok := m.row()
 	if !ok || m.at == inTeams {
 		r.unwatch()
@@ -148,6 +151,8 @@ func (r *run) readPlace() {
 			}
 			return func(m *model) { m.deps = d }
 		})
+	case inLog:
+		r.readLog()
 	case inChanges:
 		name, since := m.changes.Member, m.since
 		r.read("changes", func(ctx context.Context) func(*model) {

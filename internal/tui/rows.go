@@ -29,6 +29,8 @@ func (m *model) build() []group {
 		return []group{m.usageRows()}
 	case inTeams:
 		return []group{m.teamRows()}
+	case inLog:
+		return m.logRows()
 	case inScreen:
 	}
 	return nil

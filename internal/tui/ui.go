@@ -245,6 +245,10 @@ func (r *run) due() time.Duration {
 				ages(x.Began)
 			}
 		}
+	case inLog:
+		if l := r.m.logged.log; l.To.IsZero() {
+			ages(l.From)
+		}
 	default:
 	}
 	return d

@@ -46,6 +46,10 @@ type Source interface {
 	Changes(ctx context.Context, member, since string) (Changes, error)
 	// Merges returns the merge lane, oldest first.
 	Merges(ctx context.Context) ([]Merge, error)
+	// TaskLog returns an attempt at a task with its output, the newest if attempt is 0.
+	TaskLog(ctx context.Context, id string, attempt int) (TaskLog, error)
+	// Timeline returns what members did in the current run.
+	Timeline(ctx context.Context) (Timeline, error)
 }
 
 // Sinces are what the changes of a member can be compared with: where its branch began, its

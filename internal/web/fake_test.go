@@ -103,6 +103,10 @@ func (f *fake) Merges(context.Context) ([]view.Merge, error) {
 	return []view.Merge{{ID: 1, Member: "ann", Why: evil}}, nil
 }
 
+func (f *fake) TaskLog(context.Context, string, int) (view.TaskLog, error) {
+	return view.TaskLog{}, nil
+}
+
 func (f *fake) Timeline(context.Context) (view.Timeline, error) {
 	now := time.Now()
 	return view.Timeline{Team: evil, From: now.Add(-time.Minute), To: now, Lanes: []view.Lane{{Member: evil}}}, nil

@@ -26,11 +26,6 @@ const (
 	alive = 20 * time.Second
 )
 
-// timelines is what a team can do beyond view.Team where it knows its history.
-type timelines interface {
-	Timeline(ctx context.Context) (view.Timeline, error)
-}
-
 func (s *Server) teams(v visit) {
 	list, err := s.glances(v.Context())
 	if err != nil {
@@ -101,11 +96,7 @@ func (s *Server) fill(v visit, t view.Team, d *page.Doc) (err error) {
 			d.Body = map[string]any{"SVG": g.SVG(d.Now), "Why": ""}
 		}
 	case id == "" && kind == "time":
-		l, ok := t.(timelines)
-		if !ok {
-			return errNoPage
-		}
-		d.Body, err = l.Timeline(ctx)
+		d.Body, err = t.Timeline(ctx)
 	case id == "" && kind == "mail":
 		d.Body, err = t.Mail(ctx)
 	case id == "" && kind == "usage":
