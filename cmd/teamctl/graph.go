@@ -22,6 +22,7 @@ func newGraph(a *app) *cobra.Command {
 	var (
 		format, task string
 		depth        int
+		run          int64
 		ascii        bool
 	)
 	cmd := &cobra.Command{
@@ -30,9 +31,10 @@ func newGraph(a *app) *cobra.Command {
 		Long: `Show the tasks and their dependencies, drawn from left to right, with the chain that
 has taken longest as the critical path: as text, for Mermaid or Graphviz, as a
 picture, or as data with the position of each task. The same tasks give the same
-drawing. --task draws only those around one task.`,
+drawing. --task draws only those around one task, --run those that existed in a run.`,
 		Example: `  teamctl graph
   teamctl graph --task 5 --depth 1
+  teamctl graph --run 2
   teamctl graph --format svg > tasks.svg`,
 		Args: takes(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -43,12 +45,16 @@ drawing. --task draws only those around one task.`,
 				return usage(cmd, "--depth must not be negative")
 			case task == "" && cmd.Flags().Changed("depth"):
 				return usage(cmd, "--depth goes with --task")
+			case cmd.Flags().Changed("run") && run <= 0:
+				return usage(cmd, "invalid run number %d", run)
+			case task != "" && run != 0:
+				return usage(cmd, "--task and --run do not go together")
 			case ascii && format != "text":
 				return usage(cmd, "--ascii goes with --format text")
 			}
 			return a.withTeam(cmd.Context(), func(t *tool.Team, _ tool.Caller) error {
 				now := time.Now()
-				g, err := graph(cmd.Context(), t, taskID(task), depth, now)
+				g, err := graph(cmd.Context(), t, taskID(task), depth, run, now)
 				if err != nil || a.out.value(g) {
 					return err
 				}
@@ -60,6 +66,7 @@ drawing. --task draws only those around one task.`,
 	f := cmd.Flags()
 	f.StringVar(&format, "format", "text", "text, mermaid, dot, svg or json")
 	f.StringVar(&task, "task", "", "only the tasks around this one")
+	f.Int64Var(&run, "run", 0, "only the tasks that existed in this run")
 	f.BoolVar(&ascii, "ascii", false, "draw text with ASCII characters only")
 	f.IntVar(&depth, "depth", 2, "with --task: how many dependencies away")
 	a.complete(cmd, "format", words(graphFormats...))
@@ -67,11 +74,18 @@ drawing. --task draws only those around one task.`,
 	return cmd
 }
 
-// graph lays out the tasks of a team, or those around one.
-func graph(ctx context.Context, t *tool.Team, around string, depth int, now time.Time) (view.Graph, error) {
+// graph lays out the tasks of a team, those around one, or those of a run.
+func graph(ctx context.Context, t *tool.Team, around string, depth int, run int64, now time.Time) (view.Graph, error) {
 	list, err := t.Ledger.Tasks(ctx, ledger.TaskFilter{})
 	if err != nil {
 		return view.Graph{}, err
+	}
+	if run != 0 {
+		w, err := look.RunWindow(ctx, t, run, now)
+		if err != nil {
+			return view.Graph{}, err
+		}
+		list = slices.DeleteFunc(list, func(x ledger.Task) bool { return !w.HasTask(x) })
 	}
 	deps := map[string][]string{}
 	for _, x := range list {

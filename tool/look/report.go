@@ -105,9 +105,7 @@ func reportTasks(ctx context.Context, t *tool.Team, w Window, events []ledger.Ev
 	if err != nil {
 		return err
 	}
-	list = slices.DeleteFunc(list, func(x ledger.Task) bool {
-		return stamp(x.CreatedAt).After(w.To) || x.CompletedAt != 0 && stamp(x.CompletedAt).Before(w.From)
-	})
+	list = slices.DeleteFunc(list, func(x ledger.Task) bool { return !w.HasTask(x) })
 	var points []view.UsagePoint
 	for _, e := range events {
 		if e.What == team.EventUsageCounted {

@@ -31,6 +31,12 @@ func RunWindow(ctx context.Context, t *tool.Team, id int64, now time.Time) (Wind
 	return w, err
 }
 
+// HasTask reports whether a task existed in the window: it was made before its end, and not
+// completed before it began.
+func (w Window) HasTask(x ledger.Task) bool {
+	return !stamp(x.CreatedAt).After(w.To) && (x.CompletedAt == 0 || !stamp(x.CompletedAt).Before(w.From))
+}
+
 // Timeline returns what members did in a window.
 func Timeline(ctx context.Context, t *tool.Team, w Window) (l view.Timeline, err error) {
 	var since time.Time
