@@ -277,7 +277,7 @@ func (s *server) takeAt(ctx context.Context, r *running, token llm.Token) (llm.V
 		return llm.TookIn, s.takeLetters(ctx, rest, &ref)
 	}
 	in := ledger.TurnSteer{Ref: ref, Inputs: s.steering(steer, before), Resume: ledger.BacklogItem{
-		Text: resumeText(r.job, token), Source: "resume:" + token.Source,
+		Text: resumeText(r.job, token), Source: "resume:" + token.Source, Meta: encode(map[string]string{"task": quoted(token)}),
 	}}
 	err := s.write(ctx, "steer a turn", func(c context.Context) error {
 		_, err := s.in.Sessions.SteerTurn(c, in)
@@ -327,8 +327,11 @@ func byArrival(letters []letter) {
 
 // resumeText returns the line by which a turn is resumed.
 func resumeText(j ledger.TurnJob, token llm.Token) string {
-	return fmt.Sprintf("resume: %s (turn %d, after %d tool rounds)", cut(oneLine(token.Task), maxToken), j.ID, token.Rounds)
+	return fmt.Sprintf("resume: %s (turn %d, after %d tool rounds)", quoted(token), j.ID, token.Rounds)
 }
+
+// quoted is the beginning of the task of a token.
+func quoted(token llm.Token) string { return cut(oneLine(token.Task), maxToken) }
 
 // takeLate adds steering messages to the backlog of a session whose turn has given its last
 // answer, and notifies the senders. Other mail begins the next turn.

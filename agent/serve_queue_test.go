@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -152,6 +153,43 @@ func TestTwoSteers(t *testing.T) {
 	s.said("both heard")
 	s.said("the big task is done")
 	s.order("the first word", "the second word", "assistant: both heard", "assistant: the big task is done")
+}
+
+// TestTokensQuoteTasks: a turn that began with a backlog and is steered leaves a token that quotes
+// its task, and not the backlog with the token in it.
+func TestTokensQuoteTasks(t *testing.T) {
+	t.Parallel()
+	var s *served
+	calls := 0
+	s = newServed(t, echo("work", false, func(context.Context, string) string {
+		switch calls++; calls {
+		case 1:
+			s.tell("@@say heard one")
+		case 2:
+			s.tell("@@say heard two")
+		}
+		return "worked"
+	}))
+	s.start(ServeIn{})
+	s.tell(bigTask)
+	s.said("heard one")
+	s.said("heard two")
+	s.said("the big task is done")
+	var tokens []string
+	for _, e := range s.transcript() {
+		if strings.HasPrefix(e.Content, "[Backlog]") {
+			tokens = append(tokens, e.Content)
+		}
+	}
+	if len(tokens) != 2 {
+		t.Fatalf("%d backlogs:\n%s", len(tokens), s.dump())
+	}
+	for i, text := range tokens {
+		want := fmt.Sprintf("[Backlog]\nresume: %s (turn ", strings.ReplaceAll(bigTask, "\n", " "))
+		if !strings.HasPrefix(text, want) || strings.Count(text, "resume:") != 1 || strings.Count(text, "[Backlog]") != 1 {
+			t.Errorf("token %d: %q, want %q", i+1, text, want)
+		}
+	}
 }
 
 // TestSteerThenInterrupt: an interrupt ends the turn without a token, and the message that

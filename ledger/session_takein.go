@@ -233,14 +233,16 @@ func (t *tx) drain(j *TurnJob) (e Entry, some bool, err error) {
 	}
 	lines := []string{"[Backlog]"}
 	var from []json.RawMessage
+	var tasks []string
 	for _, b := range list {
 		lines, hop = append(lines, b.Text), max(hop, b.Hop)
 		if len(b.Provenance) > 0 {
 			from = append(from, b.Provenance)
 		}
+		tasks = append(tasks, b.task())
 	}
-	lines = append(lines, late...)
-	n := NewEntry{Kind: EntryUser, Content: strings.Join(lines, "\n")}
+	lines, tasks = append(lines, late...), append(tasks, late...)
+	n := NewEntry{Kind: EntryUser, Content: strings.Join(lines, "\n"), Meta: json.RawMessage(mustJSON(map[string]string{"task": strings.Join(tasks, "; ")}))}
 	if len(from) > 0 {
 		n.Provenance = json.RawMessage(mustJSON(map[string]any{"backlog": from}))
 	}
@@ -267,6 +269,19 @@ func (t *tx) drain(j *TurnJob) (e Entry, some bool, err error) {
 		}
 	}
 	return e, true, t.event(Event{What: team.EventSessionDrained, ID: j.Session, Data: json.RawMessage(mustJSON(map[string]any{"turn": j.ID, "items": len(list) + len(late), "entry": e.Seq}))})
+}
+
+// task is what an item asks for, in the words of its sender: a turn that begins with a backlog and
+// is interrupted quotes tasks, and not the backlog with the tokens in it.
+func (b BacklogItem) task() string {
+	var meta struct {
+		Task json.RawMessage `json:"task"` // an announce has an object there
+	}
+	var task string
+	if json.Unmarshal(b.Meta, &meta) == nil && json.Unmarshal(meta.Task, &task) == nil && task != "" {
+		return task
+	}
+	return b.Text
 }
 
 // hop refuses what too many injections in a row have led to.

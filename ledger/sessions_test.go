@@ -264,7 +264,7 @@ func TestSteer(t *testing.T) {
 	c = r.mustClaim(devKey, "g1")
 	r.end(c, team.TurnDone)
 	c = r.mustClaim(devKey, "g1")
-	if len(c.Entries) != 1 || c.Entries[0].Content != "[Backlog]\nresume: build it" {
+	if len(c.Entries) != 1 || c.Entries[0].Content != "[Backlog]\nresume: build it" || string(c.Entries[0].Meta) != `{"task":"resume: build it"}` {
 		t.Errorf("%+v", c)
 	}
 }
