@@ -281,6 +281,12 @@ func TestFullScreen(t *testing.T) {
 	s.shows("MEMBERS 2")
 	s.shows("to ann: read")
 
+	s.types("7")
+	s.shows("TIME of run 1, ")
+	s.types("v")
+	s.shows("LOG of tasks")
+	s.shows("team-lead added 1 integration")
+
 	s.types("q")
 	s.left()
 }

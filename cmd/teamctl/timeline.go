@@ -90,25 +90,11 @@ func (a *app) putTimeline(l view.Timeline, format string, ascii bool) error {
 		if a.out.screen != nil {
 			cols, _ = a.out.size()
 		}
-		for _, line := range l.Text(view.Drawing{Cols: cols, ASCII: ascii, Paint: a.paintLane}) {
+		for _, line := range l.Text(view.Drawing{Cols: cols, ASCII: ascii, Paint: a.out.style.Lane}) {
 			a.out.line("%s", line)
 		}
 	}
 	return nil
-}
-
-func (a *app) paintLane(s view.LaneState, text string) string {
-	style := a.out.style
-	switch s {
-	case view.LaneWorking:
-		return style.Cyan(text)
-	case view.LaneWaiting:
-		return style.Yellow(text)
-	case view.LaneDown:
-		return style.Red(text)
-	case view.LaneLimited, view.LaneIdle, view.LaneUnknown:
-	}
-	return style.Dim(text)
 }
 
 // window selects a part of a team's history: a run, by default the current one, or the time since

@@ -80,6 +80,10 @@ func (s *screenTeam) TaskLog(ctx context.Context, id string, attempt int) (view.
 	return look.TaskLog(ctx, s.team, id, attempt)
 }
 
+func (s *screenTeam) Log(ctx context.Context, kind string, all bool) ([]view.Event, error) {
+	return look.Log(ctx, s.team, kind, all)
+}
+
 func (s *screenTeam) Timeline(ctx context.Context) (view.Timeline, error) {
 	w, err := look.RunWindow(ctx, s.team, 0, time.Now())
 	if err != nil {

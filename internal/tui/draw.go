@@ -54,6 +54,8 @@ func (m *model) draw() frame {
 		m.drawScreen(&f, room)
 	case m.at == inLog:
 		m.drawLog(&f, room)
+	case m.at == inTime:
+		m.drawTime(&f, room)
 	case m.at == inTasks && m.tasksAs == "graph":
 		m.drawGraph(&f, room)
 	default:
@@ -190,6 +192,8 @@ func (m *model) footKeys() []string {
 		keys = append([]string{"esc back", "/ search"}, keys...)
 	case inLog:
 		keys = append(m.logKeys(), keys...)
+	case inTime:
+		keys = append(m.timeKeys(), keys...)
 	case inTasks:
 		keys = append(keys, "v "+nextOf(m.tasksAs))
 	case inChanges:

@@ -102,7 +102,7 @@ func TestEverySize(t *testing.T) {
 	overs := []overlay{{}, {kind: requestOverlay, approval: 1}, {kind: inputOverlay, title: "message worker-1: what to tell it", field: field{text: "数据\n" + strings.Repeat("x", 90), at: 9}, approval: 1},
 		{kind: confirmOverlay, title: "kill"}, {kind: choiceOverlay, title: "do"}, {kind: filterOverlay}, {kind: leaveOverlay}}
 	for _, size := range sizes {
-		for _, at := range []place{inTeam, inTasks, inNeeds, inMail, inChanges, inUsage, inScreen, inTeams, inLog} {
+		for _, at := range []place{inTeam, inTasks, inNeeds, inMail, inChanges, inUsage, inScreen, inTeams, inLog, inTime} {
 			for _, over := range overs {
 				if at != inTeam && over.kind != noOverlay {
 					continue
@@ -119,6 +119,7 @@ func TestEverySize(t *testing.T) {
 				m.drafts["message worker-1"] = "x"
 				m.logged.task = "2"
 				m.setLog(failedLog(), nil)
+				m.past = pastOf(snap)
 				m.over.choices = m.choices(true)
 				m.lastKey = time.Time{}
 				m.refresh()

@@ -66,6 +66,7 @@ func (r *run) command(id string, e term.Event) (leave bool) {
 	switch {
 	case m.at == inChanges && r.inChanges(id, page),
 		m.at == inLog && r.inLog(id),
+		m.at == inTime && r.inTime(id, e.Key),
 		(m.at == inLog || m.at == inScreen) && r.inText(id):
 		return false
 	}

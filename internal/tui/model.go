@@ -21,12 +21,13 @@ const (
 	inMail    place = "mail"
 	inChanges place = "changes"
 	inUsage   place = "usage"
+	inTime    place = "time"
 	inScreen  place = "screen"
 	inLog     place = "log"
 	inTeams   place = "teams"
 )
 
-var digits = []place{inTeam, inTasks, inNeeds, inMail, inChanges, inUsage}
+var digits = []place{inTeam, inTasks, inNeeds, inMail, inChanges, inUsage, inTime}
 
 // Views returns the names of the places that can be requested.
 func Views() []string {
@@ -79,6 +80,7 @@ type model struct {
 	deps     map[string][]string
 	tasksAs  string // list, board, graph
 	logged   logged
+	past     past
 
 	over overlay
 

@@ -18,8 +18,11 @@ func (r *run) want() {
 			r.readRequest(m.over.approval)
 		}
 	}
-	if m.at == inLog {
+	switch {
+	case m.at == inLog && !r.running["log"]:
 		r.readLog()
+	case m.at == inTime && m.past.stale && !r.running["time"]:
+		r.readTime(false)
 	}
 	it, ok := m.row()
 	if !ok || m.at == inTeams {
@@ -153,6 +156,8 @@ func (r *run) readPlace() {
 		})
 	case inLog:
 		r.readLog()
+	case inTime:
+		r.readTime(false)
 	case inChanges:
 		name, since := m.changes.Member, m.since
 		r.read("changes", func(ctx context.Context) func(*model) {

@@ -31,6 +31,8 @@ func (m *model) build() []group {
 		return []group{m.teamRows()}
 	case inLog:
 		return m.logRows()
+	case inTime:
+		return m.timeRows()
 	case inScreen:
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/teamctl/teamctl/internal/plain"
+	"github.com/teamctl/teamctl/internal/view"
 )
 
 // Style colours text; when it is off it changes nothing.
@@ -77,6 +78,20 @@ func (s Style) Yellow(t string) string { return s.sgr("33", t) }
 
 // Cyan is for work in progress.
 func (s Style) Cyan(t string) string { return s.sgr("36", t) }
+
+// Lane is for the columns of a lane in a state.
+func (s Style) Lane(state view.LaneState, t string) string {
+	switch state {
+	case view.LaneWorking:
+		return s.Cyan(t)
+	case view.LaneWaiting:
+		return s.Yellow(t)
+	case view.LaneDown:
+		return s.Red(t)
+	case view.LaneLimited, view.LaneIdle, view.LaneUnknown:
+	}
+	return s.Dim(t)
+}
 
 var memberColors = map[string]string{
 	"blue": "34", "green": "32", "yellow": "33", "purple": "35",

@@ -245,6 +245,8 @@ func (r *run) due() time.Duration {
 				ages(x.Began)
 			}
 		}
+	case inTime:
+		soonest(r.m.timeDue())
 	case inLog:
 		if l := r.m.logged.log; l.To.IsZero() {
 			ages(l.From)
@@ -333,6 +335,7 @@ func (r *run) enterTeam(name string) {
 	m.name, m.have, m.problem, m.sections, m.snap = name, false, "", nil, view.Snapshot{}
 	m.request, m.member, m.task = map[int64]view.Request{}, map[string]view.MemberDetail{}, map[string]view.TaskDetail{}
 	m.mail, m.files, m.merges, m.changes, m.deps, m.usage = nil, nil, nil, view.Changes{}, nil, view.Usage{}
+	m.past, m.logged = past{}, logged{}
 	m.screenOf, m.sent, m.receipt, m.filter, m.since, m.diff = "", "", nil, "", "", cursor{}
 	if m.at == inTeams {
 		m.at = inTeam

@@ -50,6 +50,9 @@ type Source interface {
 	TaskLog(ctx context.Context, id string, attempt int) (TaskLog, error)
 	// Timeline returns what members did in the current run.
 	Timeline(ctx context.Context) (Timeline, error)
+	// Log returns the newest events of a kind of LogKinds, in order. all includes those that people
+	// need not read about, see Sentence.
+	Log(ctx context.Context, kind string, all bool) ([]Event, error)
 }
 
 // Sinces are what the changes of a member can be compared with: where its branch began, its

@@ -62,3 +62,22 @@ func TestSortNeeds(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestLogKinds: every event belongs to exactly one kind of the log beside everything.
+func TestLogKinds(t *testing.T) {
+	t.Parallel()
+	for what := range sentences {
+		var in []string
+		for _, k := range LogKinds()[1:] {
+			if InLog(k, what) {
+				in = append(in, k)
+			}
+		}
+		if len(in) != 1 || !InLog("", what) || !InLog(LogKinds()[0], what) {
+			t.Errorf("%s is in %q", what, in)
+		}
+	}
+	if got := Protocol(Happened{Who: "ann", What: "message.read", ID: "7", Before: "mailed", After: "read"}); got != "ann: message.read 7, mailed -> read" {
+		t.Errorf("%q", got)
+	}
+}

@@ -346,6 +346,31 @@ func (b *laneBuilder) finish(in TimelineIn) Timeline {
 	return t
 }
 
+// Until returns the timeline up to now: what lasted at its end has lasted since. An earlier time
+// changes nothing.
+func (t Timeline) Until(now time.Time) Timeline {
+	if !now.After(t.To) {
+		return t
+	}
+	end := t.To
+	t.To, t.Lanes = now, slices.Clone(t.Lanes)
+	for i, l := range t.Lanes {
+		l.Spans, l.Tasks = slices.Clone(l.Spans), slices.Clone(l.Tasks)
+		for j := range l.Spans {
+			if l.Spans[j].To.Equal(end) {
+				l.Spans[j].To = now
+			}
+		}
+		for j := range l.Tasks {
+			if l.Tasks[j].End == "" {
+				l.Tasks[j].To = now
+			}
+		}
+		t.Lanes[i] = l
+	}
+	return t
+}
+
 // tracks assigns rows to the tasks of a lane, in which no two overlap, and returns their number.
 func (l Lane) tracks() (row []int, n int) {
 	var ends []time.Time

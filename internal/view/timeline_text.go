@@ -19,17 +19,52 @@ const (
 	laneNote = 34 // width of the note at the end
 )
 
-// Text draws the lanes, one line each: a state in each column, and the number of a task where it
-// begins.
-func (t Timeline) Text(d Drawing) []string {
-	failed := "✗"
+// failed is the sign of a task that has failed.
+func (d Drawing) failed() string {
 	if d.ASCII {
-		failed = "x"
+		return "x"
 	}
-	paint := d.Paint
-	if paint == nil {
-		paint = func(_ LaneState, s string) string { return s }
+	return "✗"
+}
+
+// Title returns what the lanes show, if they have so many columns.
+func (t Timeline) Title(columns int) string {
+	title := "TIME"
+	if t.Run != 0 {
+		title = fmt.Sprintf("TIME of run %d", t.Run)
 	}
+	layout := "15:04"
+	switch whole := t.To.Sub(t.From); {
+	case whole > 24*time.Hour:
+		layout = "01-02 15:04"
+	case whole < 10*time.Minute:
+		layout = "15:04:05"
+	}
+	return fmt.Sprintf("%s, %s to %s, a column is %s", title, t.From.Format(layout), t.To.Format(layout), Duration(t.To.Sub(t.From)/time.Duration(max(1, columns))))
+}
+
+// Legend returns the signs of the states in words.
+func (d Drawing) Legend() string {
+	legend := []string{}
+	for _, s := range laneStates {
+		legend = append(legend, sign(s.state, d.ASCII)+" "+string(s.state))
+	}
+	return strings.Join(legend, "  ") + "  " + d.failed() + " failed"
+}
+
+// Row draws a lane: a state in each column, and the number of a task where it begins.
+func (t Timeline) Row(l Lane, d Drawing, columns int) (line string) {
+	for _, run := range runs(l.cells(t, max(1, columns), d.failed(), d.ASCII)) {
+		if d.Paint != nil {
+			run.text = d.Paint(run.state, run.text)
+		}
+		line += run.text
+	}
+	return line
+}
+
+// Text draws the lanes, one line each.
+func (t Timeline) Text(d Drawing) []string {
 	wide := 4
 	for _, l := range t.Lanes {
 		wide = max(wide, min(laneName, Width(Clean(l.Member))))
@@ -39,26 +74,9 @@ func (t Timeline) Text(d Drawing) []string {
 		note = 0
 	}
 	columns := max(10, max(d.Cols, 40)-wide-note-5)
-	step := t.To.Sub(t.From) / time.Duration(columns)
-	title := "TIME"
-	if t.Run != 0 {
-		title = fmt.Sprintf("TIME of run %d", t.Run)
-	}
-	layout := "15:04"
-	if t.To.Sub(t.From) > 24*time.Hour {
-		layout = "01-02 15:04"
-	}
-	head := fmt.Sprintf(" %s, %s to %s, a column is %s", title, t.From.Format(layout), t.To.Format(layout), Duration(step))
-	legend := []string{}
-	for _, s := range laneStates {
-		legend = append(legend, sign(s.state, d.ASCII)+" "+string(s.state))
-	}
-	lines := []string{Cut(head, max(d.Cols, 40)), Cut(" "+strings.Join(legend, "  ")+"  "+failed+" failed", max(d.Cols, 40))}
+	lines := []string{Cut(" "+t.Title(columns), max(d.Cols, 40)), Cut(" "+d.Legend(), max(d.Cols, 40))}
 	for _, l := range t.Lanes {
-		line := " " + Pad(Clean(l.Member), wide) + "  "
-		for _, run := range runs(l.cells(t, columns, failed, d.ASCII)) {
-			line += paint(run.state, run.text)
-		}
+		line := " " + Pad(Clean(l.Member), wide) + "  " + t.Row(l, d, columns)
 		if note > 0 {
 			line += "  " + Cut(l.Note(t.To), note)
 		}
@@ -104,6 +122,9 @@ func (l Lane) cells(t Timeline, columns int, failed string, ascii bool) []cell {
 	}
 	most := make([]time.Duration, columns)
 	for _, s := range l.Spans {
+		if !s.To.After(t.From) || !s.From.Before(t.To) {
+			continue
+		}
 		for i := at(s.From); i <= at(s.To); i++ {
 			if took := earlier(s.To, edge(i+1)).Sub(later(s.From, edge(i))); took > most[i] {
 				most[i], out[i] = took, cell{s.State, sign(s.State, ascii)}
@@ -112,6 +133,9 @@ func (l Lane) cells(t Timeline, columns int, failed string, ascii bool) []cell {
 	}
 	free := 0 // column after the last number
 	for _, s := range l.Tasks {
+		if s.To.Before(t.From) || s.From.After(t.To) {
+			continue
+		}
 		first, last := at(s.From), at(s.To)
 		if id := Clean(s.Task); len(id) <= last-first && first >= free && Width(id) == len(id) {
 			if len(id) < last-first && out[first].text != "" {
@@ -122,7 +146,7 @@ func (l Lane) cells(t Timeline, columns int, failed string, ascii bool) []cell {
 			}
 			free = first + len(id)
 		}
-		if s.End == "failed" {
+		if s.End == "failed" && !s.To.After(t.To) {
 			out[last].text = failed
 		}
 	}

@@ -107,6 +107,8 @@ func (f *fake) TaskLog(context.Context, string, int) (view.TaskLog, error) {
 	return view.TaskLog{}, nil
 }
 
+func (f *fake) Log(context.Context, string, bool) ([]view.Event, error) { return nil, nil }
+
 func (f *fake) Timeline(context.Context) (view.Timeline, error) {
 	now := time.Now()
 	return view.Timeline{Team: evil, From: now.Add(-time.Minute), To: now, Lanes: []view.Lane{{Member: evil}}}, nil

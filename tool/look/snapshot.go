@@ -139,13 +139,16 @@ func events(ctx context.Context, t *tool.Team, s view.Snapshot) ([]view.Event, e
 	if err != nil {
 		return nil, err
 	}
-	told := Told(s, list)
-	return told[max(0, len(told)-eventsKept):], nil
+	out := Told(s, list)
+	return out[max(0, len(out)-eventsKept):], nil
 }
 
 // Told returns the events of a list that interest people, as sentences with the subjects of the
 // snapshot.
-func Told(s view.Snapshot, list []ledger.Event) []view.Event {
+func Told(s view.Snapshot, list []ledger.Event) []view.Event { return told(s, list, false) }
+
+// told is Told; all includes the events without a sentence.
+func told(s view.Snapshot, list []ledger.Event, all bool) []view.Event {
 	subjects := map[string]string{}
 	for _, x := range s.Tasks {
 		subjects[team.TaskEvents+x.ID] = x.Subject
@@ -167,7 +170,11 @@ func Told(s view.Snapshot, list []ledger.Event) []view.Event {
 				h.Subject = subjects[kind+e.ID]
 			}
 		}
-		if text := view.Sentence(h); text != "" {
+		text := view.Sentence(h)
+		if text == "" && all {
+			text = view.Protocol(h)
+		}
+		if text != "" {
 			out = append(out, view.Event{At: stamp(e.At), Who: who, What: e.What, ID: h.ID, Text: text})
 		}
 	}
