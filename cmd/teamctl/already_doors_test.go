@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/teamctl/teamctl/team"
@@ -65,7 +66,9 @@ var notRepeated = map[string]string{
 	"TeamShutdown":      "a team without members has none to report; a member that has left is of TeammateStop",
 }
 
-var alreadyOutcome = regexp.MustCompile(`"(?:outcome|status)":\s*"(already_[a-z_]+)"`)
+var alreadyOutcome = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`"(?:outcome|status)":\s*"(already_[a-z_]+)"`)
+})
 
 // TestRepeatedAtEveryDoor: what is completed, stopped, deleted or answered already is reported as
 // such by MCP, teamctl call, the command (with exit status 0, with --json and in a sentence) and a
@@ -107,11 +110,11 @@ func TestRepeatedAtEveryDoor(t *testing.T) {
 					r = repeated{op: "TeammateStop", in: map[string]any{"name": "baker"}, want: "already_stopped"}
 				}
 				res, f := w.named(name, d, r)
-				if left := r.op == "TeammateStop" && r.in["name"] == "baker"; f != "" || !left && alreadyOutcome.Match(res) {
+				if left := r.op == "TeammateStop" && r.in["name"] == "baker"; f != "" || !left && alreadyOutcome().Match(res) {
 					t.Errorf("%s: %s %s", r.op, res, f)
 				}
 				res, f = w.named(name, d, r)
-				if m := alreadyOutcome.FindSubmatch(res); f != "" || m == nil || string(m[1]) != r.want {
+				if m := alreadyOutcome().FindSubmatch(res); f != "" || m == nil || string(m[1]) != r.want {
 					t.Errorf("%s, repeated: %s %s, want %s", r.op, res, f, r.want)
 				}
 			}
@@ -138,11 +141,11 @@ func (w *world) named(name string, d door, r repeated) (res []byte, failure stri
 func (w *world) again(r repeated) {
 	w.Helper()
 	args := strings.Fields(r.verb)
-	if res, f := w.run(append(args, "--json")...); f != nil || alreadyOutcome.Match(res) {
+	if res, f := w.run(append(args, "--json")...); f != nil || alreadyOutcome().Match(res) {
 		w.Errorf("%s: %s %+v", r.verb, res, f)
 	}
 	res, f := w.run(append(args, "--json")...)
-	if m := alreadyOutcome.FindSubmatch(res); f != nil || m == nil || string(m[1]) != r.want {
+	if m := alreadyOutcome().FindSubmatch(res); f != nil || m == nil || string(m[1]) != r.want {
 		w.Errorf("%s, repeated: %s %+v, want %s", r.verb, res, f, r.want)
 	}
 	cmd := exec.CommandContext(w.Context(), w.exe, args...)

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -65,16 +66,22 @@ type normal struct {
 	key  string
 }
 
-var (
-	reUUID   = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
-	rePane   = regexp.MustCompile(`\bp[0-9a-f]{12}\b`)
-	reRun    = regexp.MustCompile(`/r/[0-9a-f]{12}/`)
-	reHash   = regexp.MustCompile(`\b[0-9a-f]{64}\b|\b[0-9a-f]{40}\b`)
-	reTime   = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`)
-	reStamp  = regexp.MustCompile(`\d{8}T\d{6}\.\d{3}Z`)
-	rePlain  = regexp.MustCompile(`\d{8}T\d{9}Z`)
-	reMillis = regexp.MustCompile(`\b\d{13}\b`)
-)
+// varying is what differs between runs. This binary is also the program that the tests start by the
+// thousand, so it is compiled where it is used.
+type varying struct{ uuid, pane, run, hash, time, stamp, plain, millis *regexp.Regexp }
+
+var reOf = sync.OnceValue(func() varying {
+	return varying{
+		uuid:   regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`),
+		pane:   regexp.MustCompile(`\bp[0-9a-f]{12}\b`),
+		run:    regexp.MustCompile(`/r/[0-9a-f]{12}/`),
+		hash:   regexp.MustCompile(`\b[0-9a-f]{64}\b|\b[0-9a-f]{40}\b`),
+		time:   regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`),
+		stamp:  regexp.MustCompile(`\d{8}T\d{6}\.\d{3}Z`),
+		plain:  regexp.MustCompile(`\d{8}T\d{9}Z`),
+		millis: regexp.MustCompile(`\b\d{13}\b`),
+	}
+})
 
 // anyNumber are numbers that say something about this run only.
 var anyNumber = map[string]float64{
@@ -156,14 +163,15 @@ func (n normal) text(s string) string {
 	for _, d := range n.dirs {
 		s = strings.ReplaceAll(s, d[0], d[1])
 	}
-	s = reUUID.ReplaceAllString(s, "00000000-0000-4000-8000-000000000000")
-	s = reRun.ReplaceAllString(s, "/r/0123456789ab/")
-	s = rePane.ReplaceAllString(s, "p0123456789ab")
-	s = reHash.ReplaceAllStringFunc(s, func(h string) string { return strings.Repeat("0123456789abcdef", 4)[:len(h)] })
-	s = reStamp.ReplaceAllString(s, "20260102T030405.678Z")
-	s = rePlain.ReplaceAllString(s, "20260102T030405678Z")
-	s = reTime.ReplaceAllString(s, "2026-01-02T03:04:05Z")
-	return reMillis.ReplaceAllString(s, "1700000000000")
+	re := reOf()
+	s = re.uuid.ReplaceAllString(s, "00000000-0000-4000-8000-000000000000")
+	s = re.run.ReplaceAllString(s, "/r/0123456789ab/")
+	s = re.pane.ReplaceAllString(s, "p0123456789ab")
+	s = re.hash.ReplaceAllStringFunc(s, func(h string) string { return strings.Repeat("0123456789abcdef", 4)[:len(h)] })
+	s = re.stamp.ReplaceAllString(s, "20260102T030405.678Z")
+	s = re.plain.ReplaceAllString(s, "20260102T030405678Z")
+	s = re.time.ReplaceAllString(s, "2026-01-02T03:04:05Z")
+	return re.millis.ReplaceAllString(s, "1700000000000")
 }
 
 // TestJSONContract: every command that reads has a golden, every golden a command.

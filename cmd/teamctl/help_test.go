@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"unicode"
 
@@ -219,7 +220,7 @@ func teamctlCommands(line string) [][]string {
 }
 
 // commandInText is a teamctl command in a text for people.
-var commandInText = regexp.MustCompile(`teamctl( [a-z][a-z-]*)+`)
+var commandInText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`teamctl( [a-z][a-z-]*)+`) })
 
 // Every command that a hint, a message or a page names exists.
 func TestNamedCommands(t *testing.T) {
@@ -267,7 +268,7 @@ func TestNamedCommands(t *testing.T) {
 			if filepath.Ext(path) == ".go" && strings.Contains(text, " # ") {
 				t.Errorf("%s: %q: %s", path, text, unpasted(text))
 			}
-			for _, m := range commandInText.FindAllString(text, -1) {
+			for _, m := range commandInText().FindAllString(text, -1) {
 				checked++
 				if !known(m) && !prose(m) {
 					t.Errorf("%s: %q: %q is no command", path, text, m)

@@ -51,11 +51,13 @@ func (s *Server) count(body string) tokens {
 	}
 	longest := 0
 	for _, before := range s.cache {
-		n := 0
-		for n < min(len(before), len(body)) && before[n] == body[n] {
-			n++
+		shorter := min(len(before), len(body))
+		if before[:min(longest, shorter)] != body[:min(longest, shorter)] {
+			continue // not byte by byte: bodies are long, and many
 		}
-		longest = max(longest, n)
+		for longest < shorter && before[longest] == body[longest] {
+			longest++
+		}
 	}
 	s.cache = append(s.cache, body)
 	return tokens{input: len(body) / 4, cached: longest / 4, output: 10}
