@@ -29,7 +29,6 @@ var inner = []string{
 	"/tool: HookInfo.Hook shows internal/hooks.Kind",
 	"/tool: Supervisor.Spawn shows supervisor.SpawnOut",
 	"/tool: Supervisor.Status shows supervisor.Status",
-	"/tool: Team.NoteChanges shows worktree.Repo",
 	"/tool: Team.SetHooks shows internal/hooks.Supplied",
 	"/tool: Team.UpLock shows internal/filelock.Held",
 	"/tool: Team.Watch shows internal/dirwatch.Hub",

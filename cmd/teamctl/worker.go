@@ -271,7 +271,7 @@ func (w ownWorkspace) Checkpoint(ctx context.Context, why string) error {
 	if err != nil || !fresh {
 		return err
 	}
-	return w.team.NoteChanges(ctx, w.repo, w.member)
+	return w.team.NoteChanges(ctx, w.member)
 }
 
 // Merge saves the state first, as does every step that may go wrong.
