@@ -26,11 +26,8 @@ var inner = []string{
 	"/ledger: Options.Watch shows internal/dirwatch.Hub",
 	"/tool: Env.Watch shows internal/dirwatch.Hub",
 	"/tool: Env.Writer shows mail.Settler",
-	"/tool: HookInfo.Hook shows internal/hooks.Kind",
 	"/tool: Supervisor.Spawn shows supervisor.SpawnOut",
 	"/tool: Supervisor.Status shows supervisor.Status",
-	"/tool: Team.SetHooks shows internal/hooks.Supplied",
-	"/tool: Team.UpLock shows internal/filelock.Held",
 	"/tool: Team.Watch shows internal/dirwatch.Hub",
 }
 

@@ -69,8 +69,8 @@ const (
 	ChangeRemove = "remove"
 )
 
-// UpLock prevents concurrent ups of the same team.
-func (t *Team) UpLock(ctx context.Context) (*filelock.Held, error) {
+// upLock prevents concurrent ups of the same team.
+func (t *Team) upLock(ctx context.Context) (*filelock.Held, error) {
 	lock, err := filelock.Lock(ctx, filepath.Join(t.Layout.Locks(), ".up.guard"))
 	if err != nil {
 		return nil, team.Errorf(team.CodeTimeout, "another up of team %s is running: %w", t.Layout.Key, err)

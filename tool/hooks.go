@@ -20,11 +20,11 @@ type HooksOut struct {
 
 // HookInfo is one hook.
 type HookInfo struct {
-	Hook    hooks.Kind `json:"hook"`
-	Command string     `json:"command"`
-	Timeout string     `json:"timeout"`
-	From    string     `json:"from"` // "config": $TEAMCTL_HOME/config.yaml; "team": the team file
-	Runs    bool       `json:"runs"`
+	Hook    string `json:"hook"` // what it is asked about
+	Command string `json:"command"`
+	Timeout string `json:"timeout"`
+	From    string `json:"from"` // "config": $TEAMCTL_HOME/config.yaml; "team": the team file
+	Runs    bool   `json:"runs"`
 }
 
 func (t *Team) hooks() hooks.Asker { return hooks.Asker{Layout: t.Layout, Ledger: t.Ledger} }
@@ -61,17 +61,17 @@ func (t *Team) Hooks(ctx context.Context) (HooksOut, error) {
 				if limit == 0 {
 					limit = hooks.DefaultTimeout
 				}
-				out.Hooks = append(out.Hooks, HookInfo{Hook: k, Command: r.Command, Timeout: limit.String(), From: from.name, Runs: from.runs})
+				out.Hooks = append(out.Hooks, HookInfo{Hook: string(k), Command: r.Command, Timeout: limit.String(), From: from.name, Runs: from.runs})
 			}
 		}
 	}
 	return out, nil
 }
 
-// SetHooks sets the hooks of the team's file. With allow they may run although they came with the
+// setHooks sets the hooks of the team's file. With allow they may run although they came with the
 // repository; a consent on this machine lasts until the commands, or the repository's files that
 // they name, change. allowed reports whether they may run.
-func (t *Team) SetHooks(ctx context.Context, c Caller, s hooks.Supplied, allow bool) (allowed bool, err error) {
+func (t *Team) setHooks(ctx context.Context, c Caller, s hooks.Supplied, allow bool) (allowed bool, err error) {
 	if err := t.may(ctx, c, OpSettings); err != nil {
 		return false, err
 	}
@@ -95,7 +95,7 @@ func (t *Team) HooksAllow(ctx context.Context, c Caller) (HooksOut, error) {
 	if err != nil {
 		return HooksOut{}, err
 	}
-	if _, err := t.SetHooks(ctx, c, s, true); err != nil {
+	if _, err := t.setHooks(ctx, c, s, true); err != nil {
 		return HooksOut{}, err
 	}
 	return t.Hooks(ctx)

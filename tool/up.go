@@ -345,7 +345,7 @@ func (u *upper) fill(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	lock, err := t.UpLock(ctx)
+	lock, err := t.upLock(ctx)
 	if err != nil {
 		return err
 	}

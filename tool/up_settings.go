@@ -246,7 +246,7 @@ func (u *upper) hooks(ctx context.Context, t *Team) (upSetting, error) {
 		s.was = bare
 	}
 	s.set = func(ctx context.Context) error {
-		_, err := t.SetHooks(ctx, u.caller, h, u.AllowHooks || u.Agree)
+		_, err := t.setHooks(ctx, u.caller, h, u.AllowHooks || u.Agree)
 		return err
 	}
 	return s, nil

@@ -61,7 +61,7 @@ func (a *app) hooks(out tool.HooksOut) {
 	}
 	var rows [][]string
 	for _, h := range out.Hooks {
-		rows = append(rows, []string{string(h.Hook), h.From, yes(h.Runs), h.Timeout, view.Clean(h.Command)})
+		rows = append(rows, []string{h.Hook, h.From, yes(h.Runs), h.Timeout, view.Clean(h.Command)})
 	}
 	a.out.table([]string{"HOOK", "FROM", "RUNS", "TIMEOUT", "COMMAND"}, rows, false)
 	if !out.Allowed {
