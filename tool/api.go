@@ -7,7 +7,6 @@ import (
 
 	"github.com/teamctl/teamctl/internal/dirwatch"
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/mail"
 	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
 )
@@ -71,6 +70,12 @@ type Supervisor interface {
 	Quit(ctx context.Context, closeTeam bool) error
 }
 
+// Settler mails a delivery that is only posted and returns its new state. After an error the
+// caller has to mail it.
+type Settler interface {
+	Settle(ctx context.Context, d ledger.Delivery) (ledger.Delivery, error)
+}
+
 // Env is the environment of the operations. cmd fills the zero value of each field except Home;
 // tests set their own.
 type Env struct {
@@ -80,7 +85,7 @@ type Env struct {
 	Dial func(ctx context.Context, l team.Layout, start bool) (Supervisor, error)
 	// Writer returns the ledger writer of this process for an open ledger, and the way to the
 	// supervisor for messages, which may be nil.
-	Writer func(l team.Layout, direct ledger.Writer) (ledger.Writer, mail.Settler)
+	Writer func(l team.Layout, direct ledger.Writer) (ledger.Writer, Settler)
 	// Watch reports changes of files; nil: each opened team has a hub of its own.
 	Watch *dirwatch.Hub
 	// CheckModel reports why a model (provider/model; "" is the default) cannot be used, or else a

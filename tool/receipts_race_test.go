@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/mail"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -30,7 +29,7 @@ func TestReceiptBesideAChannel(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	var w *before
-	e := &Env{Home: team.Home{Dir: t.TempDir()}, Writer: func(_ team.Layout, direct ledger.Writer) (ledger.Writer, mail.Settler) {
+	e := &Env{Home: team.Home{Dir: t.TempDir()}, Writer: func(_ team.Layout, direct ledger.Writer) (ledger.Writer, Settler) {
 		w = &before{Writer: direct}
 		return w, nil
 	}}

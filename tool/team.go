@@ -15,7 +15,6 @@ import (
 	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/internal/regular"
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/mail"
 	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/worktree"
@@ -31,7 +30,7 @@ type Team struct {
 	// Elsewhere is why the team is read-only: its directory is a copy, or was moved.
 	Elsewhere error
 	db        *ledger.DB
-	via       mail.Settler // the supervisor, for messages; may be nil
+	via       Settler // the supervisor, for messages; may be nil
 }
 
 // resolveRepo validates the repository before anything is created; base is recorded as a commit if

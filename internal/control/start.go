@@ -16,7 +16,6 @@ import (
 	"github.com/teamctl/teamctl/internal/filelock"
 	"github.com/teamctl/teamctl/internal/regular"
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/mail"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )
@@ -62,7 +61,7 @@ func DialerFrom(exe []string, origin func(team.Layout) Origin) func(ctx context.
 
 // Writer is the ledger writer of a process that is not the supervisor: through
 // the socket while one listens, else direct.
-func Writer(l team.Layout, direct ledger.Writer) (ledger.Writer, mail.Settler) {
+func Writer(l team.Layout, direct ledger.Writer) (ledger.Writer, tool.Settler) {
 	client := newClient(l)
 	w := ledger.Switching(func(context.Context) (ledger.Writer, bool) {
 		if client.ops.connected() { // it reports a missing supervisor itself
