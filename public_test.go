@@ -25,8 +25,6 @@ var public = []string{module, module + "/team", module + "/ledger", module + "/t
 var inner = []string{
 	"/ledger: Options.Watch shows internal/dirwatch.Hub",
 	"/tool: Env.Watch shows internal/dirwatch.Hub",
-	"/tool: Supervisor.Spawn shows supervisor.SpawnOut",
-	"/tool: Supervisor.Status shows supervisor.Status",
 	"/tool: Team.Watch shows internal/dirwatch.Hub",
 }
 

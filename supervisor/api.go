@@ -39,29 +39,3 @@ type Plan struct {
 	// Notes are remarks on this plan for a person.
 	Notes []string
 }
-
-// SpawnOut is the new member, which is up.
-type SpawnOut struct {
-	Member   ledger.Member `json:"member"`
-	Renamed  bool          `json:"renamed,omitempty"` // the requested name was in use
-	Again    bool          `json:"again,omitempty"`   // it reuses the worktree left by an earlier member of its name
-	Pane     team.Pane     `json:"pane"`
-	Warnings []string      `json:"warnings,omitempty"`
-}
-
-// MemberStatus is the supervisor's current view of a member.
-type MemberStatus struct {
-	ledger.Member
-	Pane team.Pane `json:"pane"`
-	Busy string    `json:"busy,omitempty"` // the current step: "starting", "stopping"
-}
-
-// Status is the supervisor's view of its team.
-type Status struct {
-	Team      string         `json:"team"`
-	PID       int            `json:"pid"`
-	Version   string         `json:"version"`
-	StartedAt int64          `json:"startedAt"`
-	Members   []MemberStatus `json:"members"`
-	Backends  []string       `json:"backends"`
-}

@@ -30,7 +30,7 @@ func (s *Supervisor) spawnApproved(ctx context.Context, approval int64, what jso
 		return nil, team.Errorf(team.CodeInvalid, "read what was approved: %w", err)
 	}
 	n := max(do.Count, 1)
-	outs, errs := make([]SpawnOut, n), make([]error, n)
+	outs, errs := make([]ledger.SpawnResult, n), make([]error, n)
 	var wg sync.WaitGroup
 	for i := range n {
 		in := do.Spawn

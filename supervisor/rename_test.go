@@ -259,7 +259,7 @@ func TestRenameBesideOthers(t *testing.T) {
 			errs <- err
 		})
 	}
-	var other SpawnOut
+	var other ledger.SpawnResult
 	wg.Go(func() {
 		var err error
 		other, err = s.Spawn(t.Context(), team.SpawnRequest{Name: "new", Spec: team.MemberSpec{Agent: "command", Command: []string{"agent"}, WorktreeMode: "none", Cwd: r.layout.Dir}})

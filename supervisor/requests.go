@@ -18,16 +18,16 @@ import (
 // Spawn registers a new member and returns when it is up. If it cannot be started, nothing of it
 // remains: no row, no worktree, no process. ctx bounds only the wait: a registered spawn
 // continues.
-func (s *Supervisor) Spawn(ctx context.Context, in team.SpawnRequest) (SpawnOut, error) {
+func (s *Supervisor) Spawn(ctx context.Context, in team.SpawnRequest) (ledger.SpawnResult, error) {
 	if in.Held {
 		return s.spawnHeld(ctx, in.Name)
 	}
 	if err := in.Check(); err != nil {
-		return SpawnOut{}, err
+		return ledger.SpawnResult{}, err
 	}
 	backend, err := s.backend(ctx, in.Spec.Backend)
 	if err != nil {
-		return SpawnOut{}, err
+		return ledger.SpawnResult{}, err
 	}
 	in.Spec.Backend = backend.Name()
 	row := ledger.Member{
@@ -37,11 +37,11 @@ func (s *Supervisor) Spawn(ctx context.Context, in team.SpawnRequest) (SpawnOut,
 	}
 	row, renamed, err := s.cfg.Ledger.AddMember(context.WithoutCancel(ctx), row, in.Exact)
 	if err != nil {
-		return SpawnOut{}, err
+		return ledger.SpawnResult{}, err
 	}
 	var about started
 	if row.RemovedAt != 0 { // an approval permits one spawn
-		return SpawnOut{}, team.Errorf(team.CodeConflict, "%s was spawned and has left", row.Name).WithReason(team.ReasonMemberRemoved)
+		return ledger.SpawnResult{}, team.Errorf(team.CodeConflict, "%s was spawned and has left", row.Name).WithReason(team.ReasonMemberRemoved)
 	}
 	type answer struct {
 		row ledger.Member
@@ -67,7 +67,7 @@ func (s *Supervisor) Spawn(ctx context.Context, in team.SpawnRequest) (SpawnOut,
 		reply(struct{}{}, nil)
 	})
 	if err != nil {
-		return SpawnOut{}, err
+		return ledger.SpawnResult{}, err
 	}
 	var got answer
 	select {
@@ -82,9 +82,9 @@ func (s *Supervisor) Spawn(ctx context.Context, in team.SpawnRequest) (SpawnOut,
 		}
 	}
 	if got.err != nil {
-		return SpawnOut{}, got.err
+		return ledger.SpawnResult{}, got.err
 	}
-	return s.spawnOut(ctx, SpawnOut{Member: got.row, Renamed: renamed, Again: about.again, Warnings: about.notes}), nil
+	return s.spawnOut(ctx, ledger.SpawnResult{Member: got.row, Renamed: renamed, Again: about.again, Warnings: about.notes}), nil
 }
 
 // started collects the remarks on a start.
@@ -102,7 +102,7 @@ func (st *started) of(m *member, reply func(ledger.Member, error)) func(ledger.M
 }
 
 // spawnHeld starts a member that was spawned on hold.
-func (s *Supervisor) spawnHeld(ctx context.Context, name string) (SpawnOut, error) {
+func (s *Supervisor) spawnHeld(ctx context.Context, name string) (ledger.SpawnResult, error) {
 	var about started
 	row, err := ask(ctx, s, func(reply func(ledger.Member, error)) {
 		ms, err := s.byName([]string{name})
@@ -115,9 +115,9 @@ func (s *Supervisor) spawnHeld(ctx context.Context, name string) (SpawnOut, erro
 		s.whenUp(m, about.of(m, reply))
 	})
 	if err != nil {
-		return SpawnOut{}, err
+		return ledger.SpawnResult{}, err
 	}
-	return s.spawnOut(ctx, SpawnOut{Member: row, Again: about.again, Warnings: about.notes}), nil
+	return s.spawnOut(ctx, ledger.SpawnResult{Member: row, Again: about.again, Warnings: about.notes}), nil
 }
 
 // whenUp answers once a member on the roster is up. An earlier supervisor may have started it, and
@@ -134,7 +134,7 @@ func (s *Supervisor) whenUp(m *member, reply func(ledger.Member, error)) {
 	}
 }
 
-func (s *Supervisor) spawnOut(ctx context.Context, out SpawnOut) SpawnOut {
+func (s *Supervisor) spawnOut(ctx context.Context, out ledger.SpawnResult) ledger.SpawnResult {
 	out.Warnings = append(out.Warnings, layoutWarnings(out.Member)...)
 	if at, _, err := s.attached(ctx, out.Member.Name); err == nil {
 		out.Pane, out.Warnings = at.Pane(), append(out.Warnings, limitWarnings(at.Proc())...)
@@ -362,15 +362,15 @@ func (s *Supervisor) Hide(ctx context.Context, name string, hidden bool) error {
 }
 
 // Status returns the supervisor's view of its team.
-func (s *Supervisor) Status(ctx context.Context) (Status, error) {
-	return ask(ctx, s, func(reply func(Status, error)) {
-		st := Status{
+func (s *Supervisor) Status(ctx context.Context) (ledger.SupervisorStatus, error) {
+	return ask(ctx, s, func(reply func(ledger.SupervisorStatus, error)) {
+		st := ledger.SupervisorStatus{
 			Team: s.team.Key, PID: os.Getpid(), Version: s.cfg.Version,
 			StartedAt: s.started.UnixMilli(), Backends: strings.Split(backendNames(s.cfg.Backends), ", "),
 		}
 		ms, _ := s.byName(nil)
 		for _, m := range ms {
-			ms := MemberStatus{Member: m.row, Busy: m.busy()}
+			ms := ledger.SupervisedMember{Member: m.row, Busy: m.busy()}
 			if m.at != nil {
 				ms.Pane = m.at.Pane()
 			}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/teamctl/teamctl/internal/dirwatch"
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -45,7 +44,7 @@ func Lead(m ledger.Member) Caller {
 // Supervisor is the part of a team's supervisor that the operations use; the control client
 // implements it over the socket.
 type Supervisor interface {
-	Spawn(ctx context.Context, in team.SpawnRequest) (supervisor.SpawnOut, error)
+	Spawn(ctx context.Context, in team.SpawnRequest) (ledger.SpawnResult, error)
 	StopMembers(ctx context.Context, in team.StopRequest) ([]team.Stopped, error)
 	StartMembers(ctx context.Context, names []string) ([]ledger.Member, error)
 	RestartMembers(ctx context.Context, names []string) ([]ledger.Member, error)
@@ -56,7 +55,7 @@ type Supervisor interface {
 	Hide(ctx context.Context, name string, hidden bool) error
 	PauseMembers(ctx context.Context, names []string, on bool) ([]ledger.Member, error)
 	RecoverMembers(ctx context.Context, names []string) ([]team.Recovered, error)
-	Status(ctx context.Context) (supervisor.Status, error)
+	Status(ctx context.Context) (ledger.SupervisorStatus, error)
 	// CarryOut carries out the action of an approval, unless that was done before.
 	CarryOut(ctx context.Context, approval int64) (ledger.Outcome, error)
 	Debug(ctx context.Context) (team.Debug, error)

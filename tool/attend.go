@@ -8,7 +8,6 @@ import (
 
 	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -57,7 +56,7 @@ func (t *Team) awake(ctx context.Context, members []ledger.Member) (started bool
 		}
 	}
 	// The supervisor answers once it has adopted the members.
-	_, err = supervise(ctx, t, func(s Supervisor) (supervisor.Status, error) { return s.Status(ctx) })
+	_, err = supervise(ctx, t, func(s Supervisor) (ledger.SupervisorStatus, error) { return s.Status(ctx) })
 	if team.ReasonOf(err) == team.ReasonNoEnviron {
 		return false, nil
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/teamctl/teamctl/internal/filelock"
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -20,11 +19,11 @@ type adopter struct {
 	asked   int
 }
 
-func (a *adopter) Status(ctx context.Context) (supervisor.Status, error) {
+func (a *adopter) Status(ctx context.Context) (ledger.SupervisorStatus, error) {
 	a.asked++
 	exited := team.Exited
 	_, err := a.r.Ledger.UpdateMember(ctx, ledger.MemberPatch{SessionKey: a.session, Observed: &exited})
-	return supervisor.Status{}, err
+	return ledger.SupervisorStatus{}, err
 }
 
 // A supervisor that was started this moment (by a teammate, say) holds the lock

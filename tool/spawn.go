@@ -11,7 +11,6 @@ import (
 
 	"github.com/teamctl/teamctl/internal/filelock"
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/supervisor/trees"
 	"github.com/teamctl/teamctl/team"
 )
@@ -56,7 +55,7 @@ func (t *Team) spawn(ctx context.Context, c Caller, in SpawnIn) ([]Spawned, erro
 		wg.Add(1)
 		go func() {
 			defer wg.Done()
-			res, err := supervise(ctx, t, func(s Supervisor) (supervisor.SpawnOut, error) { return s.Spawn(ctx, asked) })
+			res, err := supervise(ctx, t, func(s Supervisor) (ledger.SpawnResult, error) { return s.Spawn(ctx, asked) })
 			out[i], errs[i] = t.spawned(res, asked), err
 			if err != nil {
 				out[i] = Spawned{Status: "failed", Name: asked.Name, TeamName: t.Layout.Key, Error: err.Error()}
@@ -215,7 +214,7 @@ func place(root string, further trees.Repositories, in SpawnIn) (cwd, tree strin
 }
 
 // spawned converts a spawned member for the answer.
-func (t *Team) spawned(o supervisor.SpawnOut, in team.SpawnRequest) Spawned {
+func (t *Team) spawned(o ledger.SpawnResult, in team.SpawnRequest) Spawned {
 	m := o.Member
 	return Spawned{
 		Status: "teammate_spawned", TeammateID: m.AgentID, AgentID: m.AgentID, ChildSessionKey: m.SessionKey,
@@ -336,7 +335,7 @@ func (t *Team) Pane(ctx context.Context, name string) (team.Pane, error) {
 	if m, err := t.Ledger.Member(ctx, name); err == nil { // by its former name
 		name = m.Name
 	}
-	st, err := supervise(ctx, t, func(s Supervisor) (supervisor.Status, error) { return s.Status(ctx) })
+	st, err := supervise(ctx, t, func(s Supervisor) (ledger.SupervisorStatus, error) { return s.Status(ctx) })
 	if err != nil {
 		return team.Pane{}, err
 	}

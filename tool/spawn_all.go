@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync"
 
-	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -38,11 +38,11 @@ func (t *Team) SpawnAll(ctx context.Context, c Caller, list []SpawnIn) ([]Spawne
 	if _, err := t.supervisor(ctx); err != nil {
 		return nil, err
 	}
-	held := make([]supervisor.SpawnOut, len(asked))
+	held := make([]ledger.SpawnResult, len(asked))
 	for i, one := range asked {
 		one.Hold = true
 		var err error
-		held[i], err = supervise(ctx, t, func(s Supervisor) (supervisor.SpawnOut, error) { return s.Spawn(ctx, one) })
+		held[i], err = supervise(ctx, t, func(s Supervisor) (ledger.SpawnResult, error) { return s.Spawn(ctx, one) })
 		if err != nil {
 			return nil, err
 		}
@@ -52,7 +52,7 @@ func (t *Team) SpawnAll(ctx context.Context, c Caller, list []SpawnIn) ([]Spawne
 	for i, one := range asked {
 		wg.Go(func() {
 			name := held[i].Member.Name
-			res, err := supervise(ctx, t, func(s Supervisor) (supervisor.SpawnOut, error) {
+			res, err := supervise(ctx, t, func(s Supervisor) (ledger.SpawnResult, error) {
 				return s.Spawn(ctx, team.SpawnRequest{Name: name, Held: true})
 			})
 			res.Renamed = held[i].Renamed && alone[i]

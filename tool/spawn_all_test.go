@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -19,7 +18,7 @@ type starter struct {
 	calls []string
 }
 
-func (s *starter) Spawn(_ context.Context, in team.SpawnRequest) (supervisor.SpawnOut, error) {
+func (s *starter) Spawn(_ context.Context, in team.SpawnRequest) (ledger.SpawnResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -28,12 +27,12 @@ func (s *starter) Spawn(_ context.Context, in team.SpawnRequest) (supervisor.Spa
 	case in.Held:
 		s.calls = append(s.calls, "start "+in.Name)
 		if in.Name == "bad" {
-			return supervisor.SpawnOut{}, team.Errorf(team.CodeUnavailable, "no such program")
+			return ledger.SpawnResult{}, team.Errorf(team.CodeUnavailable, "no such program")
 		}
 	default:
 		s.calls = append(s.calls, "spawn "+in.Name)
 	}
-	return supervisor.SpawnOut{Member: ledger.Member{Name: in.Name}, Renamed: in.Hold}, nil
+	return ledger.SpawnResult{Member: ledger.Member{Name: in.Name}, Renamed: in.Hold}, nil
 }
 
 // Whoever is started finds the whole team on the roster, its reviewer too.
@@ -75,12 +74,12 @@ type renamer struct {
 	names []string
 }
 
-func (s *renamer) Spawn(_ context.Context, in team.SpawnRequest) (supervisor.SpawnOut, error) {
+func (s *renamer) Spawn(_ context.Context, in team.SpawnRequest) (ledger.SpawnResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	name := s.names[0]
 	s.names = s.names[1:]
-	return supervisor.SpawnOut{Member: ledger.Member{Name: name}, Renamed: name != in.Name}, nil
+	return ledger.SpawnResult{Member: ledger.Member{Name: name}, Renamed: name != in.Name}, nil
 }
 
 // A member that gets another name than requested is told the existing names; further

@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/supervisor/trees"
 	"github.com/teamctl/teamctl/team"
 )
@@ -105,7 +104,7 @@ func (t *Team) bringBack(ctx context.Context, c Caller, gone []ledger.Member) ([
 			in.Branch, in.Base = m.Branch, m.Base
 		}
 		wg.Go(func() {
-			res, err := supervise(ctx, t, func(s Supervisor) (supervisor.SpawnOut, error) { return s.Spawn(ctx, in) })
+			res, err := supervise(ctx, t, func(s Supervisor) (ledger.SpawnResult, error) { return s.Spawn(ctx, in) })
 			out[i], errs[i] = res.Member, err
 		})
 	}

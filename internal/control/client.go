@@ -192,7 +192,7 @@ func (c *Client) Write(ctx context.Context, op ledger.Op) (json.RawMessage, erro
 }
 
 // Spawn starts a new member.
-func (c *Client) Spawn(ctx context.Context, in team.SpawnRequest) (out supervisor.SpawnOut, err error) {
+func (c *Client) Spawn(ctx context.Context, in team.SpawnRequest) (out ledger.SpawnResult, err error) {
 	err = c.do(ctx, "/v1/spawn", in, &out)
 	return out, err
 }
@@ -254,7 +254,7 @@ func (c *Client) Hide(ctx context.Context, name string, hidden bool) error {
 }
 
 // Status asks how the supervisor sees its team.
-func (c *Client) Status(ctx context.Context) (out supervisor.Status, err error) {
+func (c *Client) Status(ctx context.Context) (out ledger.SupervisorStatus, err error) {
 	err = c.ask(ctx, "/v1/status", none{}, &out)
 	return out, err
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -40,7 +39,7 @@ var routes = map[string]func(ctx context.Context, s *server, body []byte) (any, 
 	"/v1/write": route(func(ctx context.Context, s *server, op ledger.Op) (json.RawMessage, error) {
 		return s.writer.Write(ctx, op)
 	}),
-	"/v1/spawn": route(func(ctx context.Context, s *server, in team.SpawnRequest) (supervisor.SpawnOut, error) {
+	"/v1/spawn": route(func(ctx context.Context, s *server, in team.SpawnRequest) (ledger.SpawnResult, error) {
 		return s.sup.Spawn(ctx, in)
 	}),
 	"/v1/stop": route(func(ctx context.Context, s *server, in team.StopRequest) (stopOut, error) {
@@ -65,7 +64,7 @@ var routes = map[string]func(ctx context.Context, s *server, body []byte) (any, 
 	"/v1/hide": route(func(ctx context.Context, s *server, in hideIn) (none, error) {
 		return none{}, s.sup.Hide(ctx, in.Name, in.Hidden)
 	}),
-	"/v1/status": route(func(ctx context.Context, s *server, _ none) (supervisor.Status, error) {
+	"/v1/status": route(func(ctx context.Context, s *server, _ none) (ledger.SupervisorStatus, error) {
 		return s.sup.Status(ctx)
 	}),
 	"/v1/pause": route(func(ctx context.Context, s *server, in pauseIn) ([]ledger.Member, error) {
