@@ -58,9 +58,14 @@ var rooms = map[string]room{
 		why:   "team is the words that every room uses: it touches no database, process or network, and needs a library for ids alone",
 	},
 	leaf: {
-		libs:  []string{xsys, fsnotify, "github.com/charmbracelet/x"},
+		may:   []string{"internal/dirwatch"},
+		libs:  []string{xsys, "github.com/charmbracelet/x"},
 		never: noSQL,
 		why:   "internal packages are leaf utilities: they know nothing of teams",
+	},
+	"internal/dirwatch": {
+		may: []string{"team"}, libs: []string{fsnotify}, never: noSQL,
+		why: "watches directories for any room, in a type of team, so that signatures of the library can name it",
 	},
 	"internal/openpty": {
 		libs: []string{xsys, "github.com/creack/pty"}, never: noExec,
@@ -116,11 +121,11 @@ var rooms = map[string]room{
 		why: "one suite for every backend: it knows the contract and no implementation",
 	},
 	"ledger": {
-		may: []string{"team", leaf}, libs: []string{sqlite, fsnotify, xsys, guuid}, never: []string{"os/exec", "net"},
+		may: []string{"team", leaf, "internal/dirwatch"}, libs: []string{sqlite, xsys, guuid}, never: []string{"os/exec", "net"},
 		why: "the ledger is SQLite and nothing else; the only room that knows SQL",
 	},
 	"inbox": {
-		may: []string{"team", leaf}, libs: []string{fsnotify, xsys, "github.com/nightlyone/lockfile"}, never: append([]string{"net"}, noExec...),
+		may: []string{"team", leaf, "internal/dirwatch"}, libs: []string{xsys, "github.com/nightlyone/lockfile"}, never: append([]string{"net"}, noExec...),
 		why: "a mailbox works when the database does not",
 	},
 	"mail": {
@@ -165,7 +170,7 @@ var rooms = map[string]room{
 		why: "numbers, clocks and what follows an exit, as values: it starts and ends nothing",
 	},
 	"supervisor/rest": {
-		may: []string{"team", leaf}, never: append([]string{"net"}, noExec...),
+		may: []string{"team", "internal/dirwatch"}, never: append([]string{"net"}, noExec...),
 		why: "watches the log of a member and knows nothing else of it",
 	},
 	"supervisor/approval": {
@@ -201,12 +206,12 @@ var rooms = map[string]room{
 		why: "the roster as files have it, for a ledger that is made anew: it changes nothing",
 	},
 	"supervisor": {
-		may:  []string{"supervisor/approval", "supervisor/loop", "supervisor/policy", "supervisor/rename", "supervisor/rest", "supervisor/trees", "supervisor/delivery", "supervisor/quota", "supervisor/state", "supervisor/usage", "team", leaf, "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/bundle", "backends/holder", "ledger", "inbox", "mail", "worktree", "internal/hooks", "internal/publish", "internal/sink"},
+		may:  []string{"supervisor/approval", "supervisor/loop", "supervisor/policy", "supervisor/rename", "supervisor/rest", "supervisor/trees", "supervisor/delivery", "supervisor/quota", "supervisor/state", "supervisor/usage", "team", leaf, "internal/dirwatch", "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/bundle", "backends/holder", "ledger", "inbox", "mail", "worktree", "internal/hooks", "internal/publish", "internal/sink"},
 		libs: []string{multierr}, never: noSQL,
 		why: "the supervisor is handed its backends and what to launch: it knows no terminal, tool, agent or screen",
 	},
 	"tool": {
-		may:  []string{"team", leaf, "backends", "internal/cgroup", "internal/proc", "internal/run", "ledger", "inbox", "mail", "worktree", "internal/hooks", "internal/permit", "internal/publish", "internal/sink", "internal/taskfile", "supervisor", "supervisor/found", "supervisor/trees", "supervisor/approval", "supervisor/quota", "supervisor/state", "tool/teamfile"},
+		may:  []string{"team", leaf, "internal/dirwatch", "backends", "internal/cgroup", "internal/proc", "internal/run", "ledger", "inbox", "mail", "worktree", "internal/hooks", "internal/permit", "internal/publish", "internal/sink", "internal/taskfile", "supervisor", "supervisor/found", "supervisor/trees", "supervisor/approval", "supervisor/quota", "supervisor/state", "tool/teamfile"},
 		libs: []string{xsys}, never: append([]string{"flag"}, noSQL...),
 		why: "every operation once, for every edge: no printing, no flags, no MCP",
 	},
@@ -277,7 +282,7 @@ var rooms = map[string]room{
 		why: "adapters are pure functions: they describe a launch and never execute anything",
 	},
 	"internal/courier": {
-		may: []string{"team", leaf, "internal/adapter"}, libs: []string{xsys, "github.com/tailscale/hujson"}, never: noSQL,
+		may: []string{"team", leaf, "internal/dirwatch", "internal/adapter"}, libs: []string{xsys, "github.com/tailscale/hujson"}, never: noSQL,
 		why: "what the ways into agents share, and the ways that any program has: it knows no supervisor, ledger or backend",
 	},
 	"internal/courier/codex": {
@@ -301,7 +306,7 @@ var rooms = map[string]room{
 		why: "what an agent's hook does is done through the tools, like everything that an agent does",
 	},
 	"internal/bridge": {
-		may: []string{"team", leaf, "inbox", "ledger", "internal/publish", "internal/taskfile", "tool", "internal/adapter"}, never: append([]string{"net"}, noExec...),
+		may: []string{"team", leaf, "internal/dirwatch", "inbox", "ledger", "internal/publish", "internal/taskfile", "tool", "internal/adapter"}, never: append([]string{"net"}, noExec...),
 		why: "joins our team with files of another program: through the tools and mailboxes, with no process and no network",
 	},
 	"internal/control": {
@@ -318,7 +323,7 @@ var rooms = map[string]room{
 		why: "documents for a browser, from the data of view alone: they know no server",
 	},
 	"tool/look": {
-		may: []string{"team", leaf, "internal/view", "ledger", "tool"}, never: append([]string{"net"}, noExec...),
+		may: []string{"team", leaf, "internal/dirwatch", "internal/view", "ledger", "tool"}, never: append([]string{"net"}, noExec...),
 		why: "fills what screens show from the ledger and from what stands behind it, and changes nothing",
 	},
 	"internal/tui": {
@@ -341,7 +346,7 @@ var rooms = map[string]room{
 	},
 
 	"cmd": {
-		may:  []string{"team", leaf, "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/bundle", "backends/shim", "backends/tmux", "backends/pty", "backends/inproc", "ledger", "inbox", "worktree", "supervisor", "supervisor/policy", "supervisor/delivery", "supervisor/state", "tool", "tool/mcp", "tool/op", "tool/look", "tool/teamfile", "agent", "agent/models", "agent/program", "agent/model", "agent/model/config", "agent/specfile", "internal/adapter", "internal/courier", "internal/courier/codex", "internal/courier/opencode", "internal/courier/acp", "internal/courier/hook", "internal/control", "internal/tui", "internal/view", "internal/view/page", "internal/web", "internal/bridge"},
+		may:  []string{"team", leaf, "internal/dirwatch", "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/bundle", "backends/shim", "backends/tmux", "backends/pty", "backends/inproc", "ledger", "inbox", "worktree", "supervisor", "supervisor/policy", "supervisor/delivery", "supervisor/state", "tool", "tool/mcp", "tool/op", "tool/look", "tool/teamfile", "agent", "agent/models", "agent/program", "agent/model", "agent/model/config", "agent/specfile", "internal/adapter", "internal/courier", "internal/courier/codex", "internal/courier/opencode", "internal/courier/acp", "internal/courier/hook", "internal/control", "internal/tui", "internal/view", "internal/view/page", "internal/web", "internal/bridge"},
 		libs: []string{"github.com/spf13", xterm}, never: noSQL,
 		why: "cmd wires the rooms and speaks to people; libraries that do the work belong to a room",
 	},

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/fsnotify/fsnotify"
-
 	"github.com/teamctl/teamctl/internal/dirwatch"
 	"github.com/teamctl/teamctl/team"
 )
@@ -20,7 +18,7 @@ import (
 // gives a mailbox a new inode.
 type Watcher struct {
 	dir    string
-	events chan dirwatch.Event // for these mailboxes and the directory
+	events chan team.FileEvent // for these mailboxes and the directory
 	missed chan struct{}       // check everything: events were dropped, or are unavailable
 	cancel context.CancelFunc
 	done   chan struct{}
@@ -41,7 +39,7 @@ func Watch(ctx context.Context, dir string) (*Watcher, error) {
 
 // WatchBy is Watch with a hub shared with others. If the hub has no events,
 // every mailbox signals once a second.
-func WatchBy(ctx context.Context, hub *dirwatch.Hub, dir string) (*Watcher, error) {
+func WatchBy(ctx context.Context, hub team.Watcher, dir string) (*Watcher, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, team.Errorf(team.CodeInvalid, "watch %s: %w", dir, err)
@@ -53,7 +51,7 @@ func WatchBy(ctx context.Context, hub *dirwatch.Hub, dir string) (*Watcher, erro
 	w := &Watcher{
 		dir: dir, cancel: cancel, done: make(chan struct{}), boxes: make(map[string]chan struct{}),
 		named:  make(chan string, 256),
-		events: make(chan dirwatch.Event, 256), missed: make(chan struct{}, 1),
+		events: make(chan team.FileEvent, 256), missed: make(chan struct{}, 1),
 	}
 	stop, err := hub.Watch(dir, w.heard)
 	if err != nil {
@@ -65,7 +63,7 @@ func WatchBy(ctx context.Context, hub *dirwatch.Hub, dir string) (*Watcher, erro
 }
 
 // heard must not block.
-func (w *Watcher) heard(e dirwatch.Event) {
+func (w *Watcher) heard(e team.FileEvent) {
 	if !e.Lost && !e.Poll {
 		select {
 		case w.events <- e:
@@ -134,12 +132,12 @@ func (w *Watcher) loop(ctx context.Context) error {
 			return nil
 		case ev := <-w.events:
 			if ev.Name == w.dir {
-				if ev.Has(fsnotify.Remove | fsnotify.Rename) {
+				if ev.Gone {
 					return fmt.Errorf("watch %s: %w", w.dir, os.ErrNotExist)
 				}
 				continue
 			}
-			if !ev.Has(fsnotify.Create | fsnotify.Write) {
+			if !ev.Created && !ev.Written {
 				continue
 			}
 			if name, ok := strings.CutSuffix(filepath.Base(ev.Name), ".json"); ok {

@@ -9,9 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/fsnotify/fsnotify"
-
-	"github.com/teamctl/teamctl/internal/dirwatch"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -115,7 +112,7 @@ func (w *watch) again(now os.FileInfo) error {
 }
 
 // heard passes an event of each kind to the loop.
-func (w *watch) heard(e dirwatch.Event) {
+func (w *watch) heard(e team.FileEvent) {
 	c := w.file
 	switch {
 	case e.Lost:
@@ -124,9 +121,8 @@ func (w *watch) heard(e dirwatch.Event) {
 		c = w.look
 	default:
 		dir, base := filepath.Split(w.db.path)
-		ends := e.Has(fsnotify.Remove) || e.Has(fsnotify.Rename)
 		switch name := filepath.Base(e.Name); {
-		case ends && (name == base || filepath.Clean(e.Name) == filepath.Clean(dir)):
+		case e.Gone && (name == base || filepath.Clean(e.Name) == filepath.Clean(dir)):
 			c = w.gone
 		case name != base && name != base+"-wal":
 			return

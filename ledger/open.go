@@ -46,7 +46,7 @@ type Options struct {
 	LockPath    string        // the fair lock of writers; default: ledger.lock next to ledger.db
 	BusyTimeout time.Duration // maximum wait of a write for the write slot; default 10 s
 	Readers     int           // maximum number of connections for reading; default 4
-	Watch       *dirwatch.Hub // reports file changes; default: one for this DB
+	Watch       team.Watcher  // reports file changes; default: one for this DB
 }
 
 // DB is an open ledger file: one writer connection, opened by the first write, and

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/teamctl/teamctl/internal/dirwatch"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 )
@@ -86,7 +85,7 @@ type Env struct {
 	// supervisor for messages, which may be nil.
 	Writer func(l team.Layout, direct ledger.Writer) (ledger.Writer, Settler)
 	// Watch reports changes of files; nil: each opened team has a hub of its own.
-	Watch *dirwatch.Hub
+	Watch team.Watcher
 	// CheckModel reports why a model (provider/model; "" is the default) cannot be used, or else a
 	// remark for a person; nil: models are not checked.
 	CheckModel func(ctx context.Context, ref string) (note string, err error)

@@ -26,7 +26,7 @@ type Team struct {
 	Layout team.Layout
 	Ledger *ledger.Ledger
 	// Watch reports changes to the team's files.
-	Watch *dirwatch.Hub
+	Watch team.Watcher
 	// Elsewhere is why the team is read-only: its directory is a copy, or was moved.
 	Elsewhere error
 	db        *ledger.DB

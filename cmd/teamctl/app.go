@@ -16,7 +16,6 @@ import (
 	"github.com/teamctl/teamctl/agent/program"
 	"github.com/teamctl/teamctl/agent/specfile"
 	"github.com/teamctl/teamctl/internal/control"
-	"github.com/teamctl/teamctl/internal/dirwatch"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )
@@ -24,7 +23,7 @@ import (
 // app is what the commands share: global flags, output, and what they open. Nothing is opened
 // before a command needs it.
 type app struct {
-	watch *dirwatch.Hub // shared by workers in one process; if nil, each team opens its own
+	watch team.Watcher // shared by workers in one process; if nil, each team opens its own
 	out   *output
 	stdin io.Reader
 	team  string   // --team

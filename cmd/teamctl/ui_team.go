@@ -107,7 +107,7 @@ func (s *screenTeam) Screen(ctx context.Context, name string, each func(view.Fra
 		hub = new(dirwatch.Hub)
 	}
 	wrote := make(chan struct{}, 1)
-	stop, err := hub.Watch(filepath.Dir(log), func(e dirwatch.Event) {
+	stop, err := hub.Watch(filepath.Dir(log), func(e team.FileEvent) {
 		if !e.Lost && !e.Poll && filepath.Base(e.Name) != filepath.Base(log) {
 			return
 		}

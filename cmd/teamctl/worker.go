@@ -133,6 +133,12 @@ func (a *app) enter(ctx context.Context, id *agent.Identity, at workplace) (_ *s
 	if err != nil {
 		return nil, err
 	}
+	if at.out == nil {
+		at.out = a.out.stdout
+	}
+	if env.Watch == nil { // otherwise it is the supervisor's, which logs errors
+		env.Watch = &dirwatch.Hub{Degraded: degraded(at.out)}
+	}
 	t, err := env.Open(ctx, id.Team)
 	if err != nil {
 		return nil, err
@@ -142,12 +148,6 @@ func (a *app) enter(ctx context.Context, id *agent.Identity, at workplace) (_ *s
 			err = errors.Join(err, t.Close())
 		}
 	}()
-	if at.out == nil {
-		at.out = a.out.stdout
-	}
-	if env.Watch == nil { // otherwise it is the supervisor's, which logs errors
-		t.Watch.Degraded = degraded(at.out)
-	}
 	c, err := t.Identify(ctx, id.AgentID, at.getenv(team.EnvToken))
 	if err != nil {
 		return nil, err

@@ -59,7 +59,7 @@ type bridge struct {
 	native   native
 	id       string
 	locks    string // directory of locks and of moved lock directories
-	hub      *dirwatch.Hub
+	hub      team.Watcher
 	owners   map[string]string // see ownerOf
 	patience time.Duration     // recordWithin
 	told     map[string]bool   // refusals and conflicts that were reported
@@ -179,7 +179,7 @@ const (
 
 func (b *bridge) follow(ctx context.Context) error {
 	wakes := make(chan struct{}, 1)
-	tell := func(dirwatch.Event) {
+	tell := func(team.FileEvent) {
 		select {
 		case wakes <- struct{}{}:
 		default:
@@ -249,7 +249,7 @@ func (w *watch) end() {
 
 // watch watches directories that are not watched yet. It waits for a missing directory and does
 // not create it: the program may be deleting the team.
-func (b *bridge) watch(all []*watch, tell func(dirwatch.Event)) error {
+func (b *bridge) watch(all []*watch, tell func(team.FileEvent)) error {
 	for _, w := range all {
 		info, err := os.Stat(w.dir)
 		if err == nil && w.info != nil && os.SameFile(info, w.info) {

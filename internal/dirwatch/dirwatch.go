@@ -15,22 +15,18 @@ import (
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+
+	"github.com/teamctl/teamctl/team"
 )
 
 // Look is the interval at which a hub without events asks its listeners to
 // check.
 const Look = time.Second
 
-// Event is a change to a file in the directory, or to the directory itself.
-type Event struct {
-	fsnotify.Event
-	// Lost means that changes were not reported: check for yourself. Poll means
-	// the same, once a second, if there are no events. Nothing else is set
-	// then.
-	Lost, Poll bool
-}
+// Event is a change, in the word of package team.
+type Event = team.FileEvent
 
-// Hub serves a process or a part of one. Its zero value is ready to use; it
+// Hub is a [team.Watcher] that serves a process or a part of one. Its zero value is ready to use; it
 // holds no resources without listeners.
 type Hub struct {
 	// Degraded is called with the reason when events become unavailable, and
@@ -66,9 +62,7 @@ type listener struct {
 	tell func(Event)
 }
 
-// Watch calls tell for every change in dir until stop is called, from one
-// goroutine and never after stop has returned. tell must neither block nor call
-// stop. A missing directory is an error; unavailable events are not.
+// Watch implements [team.Watcher].
 func (h *Hub) Watch(dir string, tell func(Event)) (stop func(), err error) {
 	dir = filepath.Clean(dir)
 	l := &listener{hub: h, dir: dir, tell: tell}
@@ -206,7 +200,8 @@ func (h *Hub) read(fs *fsnotify.Watcher, quit <-chan struct{}) {
 			if !ok {
 				return
 			}
-			h.tell(Event{Event: e}, filepath.Dir(e.Name), e.Name) // the second for the removal of a directory itself
+			// The second directory is for the removal of a directory itself.
+			h.tell(event(e), filepath.Dir(e.Name), e.Name)
 			if h.Rest > 0 && e.Op == fsnotify.Write && !rest(h.Rest, quit) {
 				return
 			}
@@ -217,6 +212,10 @@ func (h *Hub) read(fs *fsnotify.Watcher, quit <-chan struct{}) {
 			h.tell(Event{Lost: true})
 		}
 	}
+}
+
+func event(e fsnotify.Event) Event {
+	return Event{Name: e.Name, Created: e.Has(fsnotify.Create), Written: e.Has(fsnotify.Write), Gone: e.Has(fsnotify.Remove | fsnotify.Rename)}
 }
 
 // rest returns false if quit came first. Meanwhile fsnotify keeps what it has

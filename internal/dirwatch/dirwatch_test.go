@@ -84,7 +84,7 @@ func TestOneInstanceForMany(t *testing.T) {
 	if err := os.RemoveAll(child); err != nil {
 		t.Fatal(err)
 	}
-	hears(t, c, "the end of the directory", func(e Event) bool { return e.Name == child && e.Has(fsnotify.Remove) })
+	hears(t, c, "the end of the directory", func(e Event) bool { return e.Name == child && e.Gone })
 	stopB()
 	stopC()
 	if opened != 1 || h.fs != nil || h.now != nil || h.why != nil {
@@ -146,7 +146,7 @@ func TestLooksWhereThereIsNoInstance(t *testing.T) {
 // stop does not wait for it.
 func TestRestAfterWrite(t *testing.T) {
 	t.Parallel()
-	write := func(e Event) bool { return e.Op == fsnotify.Write }
+	write := func(e Event) bool { return e.Written }
 	dir := t.TempDir()
 	long := &Hub{Rest: time.Hour}
 	c, stop := ear(t, long, dir)
@@ -169,5 +169,5 @@ func TestRestAfterWrite(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "two")); err != nil {
 		t.Fatal(err)
 	}
-	hears(t, c, "an end", func(e Event) bool { return e.Op == fsnotify.Remove && named("two")(e) })
+	hears(t, c, "an end", func(e Event) bool { return e.Gone && named("two")(e) })
 }

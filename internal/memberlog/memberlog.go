@@ -16,8 +16,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/fsnotify/fsnotify"
-
 	"github.com/teamctl/teamctl/internal/dirwatch"
 	"github.com/teamctl/teamctl/internal/regular"
 	"github.com/teamctl/teamctl/internal/timeindex"
@@ -355,7 +353,7 @@ func (r *Reader) heard(e dirwatch.Event) {
 		if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
 			c = r.ended
 		}
-	case e.Name == dir && (e.Has(fsnotify.Remove) || e.Has(fsnotify.Rename)):
+	case e.Name == dir && e.Gone:
 		c = r.ended
 	case !ours(r.path, e.Name):
 		return

@@ -7,6 +7,7 @@ import (
 
 	"github.com/teamctl/teamctl/internal/dirwatch"
 	"github.com/teamctl/teamctl/internal/view"
+	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )
 
@@ -28,7 +29,7 @@ func Follow(ctx context.Context, t *tool.Team, tasks func() int, each func(view.
 	}
 	comes := make(chan struct{}, 1)
 	pidFile := t.Layout.SupervisorPID()
-	forget, err := hub.Watch(filepath.Dir(pidFile), func(e dirwatch.Event) {
+	forget, err := hub.Watch(filepath.Dir(pidFile), func(e team.FileEvent) {
 		if !e.Lost && !e.Poll && filepath.Base(e.Name) != filepath.Base(pidFile) {
 			return
 		}
