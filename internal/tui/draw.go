@@ -184,6 +184,9 @@ func (m *model) footKeys() []string {
 	if need := it.on.Need; need != nil && (need.Kind == view.NeedDialog) && !m.readOnly {
 		keys = append([]string{"enter attach"}, keys...)
 	}
+	if strings.HasPrefix(it.id, "members:") {
+		keys = append([]string{"enter " + map[bool]string{false: "open", true: "close"}[m.opened[it.id]]}, keys...)
+	}
 	if it.on.Thing == view.OnTask && it.on.Task != nil && !it.gone && m.at != inLog {
 		keys = append([]string{m.logKey(it)}, keys...)
 	}

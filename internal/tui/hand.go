@@ -251,6 +251,7 @@ func (r *run) open() {
 		return
 	}
 	switch on := it.on; {
+	case m.turnCrew(it):
 	case m.at == inTeams:
 		r.enterTeam(strings.TrimPrefix(it.id, "team:"))
 	case on.Thing == view.OnApproval:

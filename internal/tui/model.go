@@ -81,6 +81,7 @@ type model struct {
 	tasksAs  string // list, board, graph
 	logged   logged
 	past     past
+	opened   map[string]bool // rows that members share, by id
 
 	over overlay
 

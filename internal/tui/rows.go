@@ -213,67 +213,6 @@ func (m *model) memberRank(x view.Member) int {
 	return 5
 }
 
-// fold is the number of members shown individually before idle ones share a row.
-const fold = 12
-
-func (m *model) memberRows() group {
-	var list []view.Member
-	for _, x := range m.snap.Members {
-		if !x.Lead {
-			list = append(list, x)
-		}
-	}
-	s := group{id: "members", title: fmt.Sprintf("MEMBERS %d", len(list))}
-	slices.SortStableFunc(list, func(a, b view.Member) int { return m.memberRank(a) - m.memberRank(b) })
-	folded := map[int][]string{}
-	name := 6
-	for _, x := range list {
-		if r := m.memberRank(x); len(list) > fold && r >= 4 && m.filter == "" {
-			folded[r] = append(folded[r], view.Clean(x.Name))
-			continue
-		}
-		name = max(name, widest(18, view.Clean(x.Name)))
-	}
-	for _, x := range list {
-		if len(folded[m.memberRank(x)]) > 0 {
-			continue
-		}
-		sign, word := m.sign(x)
-		what, since, note := m.busy(x)
-		on := view.Target{Thing: view.OnMember, Member: &x}
-		if t, ok := m.snap.TaskOf(x.Name); ok {
-			on.Task = &t
-		}
-		s.items = append(s.items, item{
-			id: "member:" + x.Name, on: on,
-			text: strings.Join([]string{x.Name, "state:" + word, word, "agent:" + x.Agent, what}, " "),
-			line: func(w int) string {
-				who := m.style.Member(x.Color, view.Clean(x.Name))
-				if w < 26 {
-					return columns(w, " ", []string{sign, who, since}, []int{1, 0, min(4, view.Width(since))})
-				}
-				if w < 44 {
-					return columns(w, " ", []string{sign, who, word, since}, []int{1, 0, widest(9, word), 4})
-				}
-				texts, widths := []string{sign, who, word, what, since}, []int{1, name, 8, 0, 4}
-				if w >= 50 && note != "" {
-					texts, widths = append(texts, note), append(widths, 7)
-				}
-				return columns(w, " ", texts, widths)
-			},
-		})
-	}
-	for _, r := range []int{4, 5} {
-		if names := folded[r]; len(names) > 0 {
-			word := map[int]string{4: "idle", 5: "not running"}[r]
-			s.items = append(s.items, item{id: "members:" + word, text: word, on: view.Target{Thing: view.OnTeam}, line: func(w int) string {
-				return view.Cut(fmt.Sprintf("· %d %s  %s", len(names), word, strings.Join(names, " ")), w)
-			}})
-		}
-	}
-	return s
-}
-
 // busy returns what a member is busy with, since when, and its cost.
 func (m *model) busy(x view.Member) (what, since, cost string) {
 	if x.CostKnown {

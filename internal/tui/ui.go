@@ -267,6 +267,9 @@ func (r *run) selectFirst() {
 	if !ok {
 		kind, id = "member", want
 	}
+	if kind == "member" {
+		r.m.unfold(id)
+	}
 	for _, s := range r.m.sections {
 		for _, it := range s.items {
 			switch {
@@ -335,7 +338,7 @@ func (r *run) enterTeam(name string) {
 	m.name, m.have, m.problem, m.sections, m.snap = name, false, "", nil, view.Snapshot{}
 	m.request, m.member, m.task = map[int64]view.Request{}, map[string]view.MemberDetail{}, map[string]view.TaskDetail{}
 	m.mail, m.files, m.merges, m.changes, m.deps, m.usage = nil, nil, nil, view.Changes{}, nil, view.Usage{}
-	m.past, m.logged = past{}, logged{}
+	m.past, m.logged, m.opened = past{}, logged{}, nil
 	m.screenOf, m.sent, m.receipt, m.filter, m.since, m.diff = "", "", nil, "", "", cursor{}
 	if m.at == inTeams {
 		m.at = inTeam
