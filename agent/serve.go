@@ -65,7 +65,7 @@ func Serve(ctx context.Context, id Identity, env Env, in ServeIn) error {
 		in.Hide = func(text string) string { return text }
 	}
 	s := &server{
-		limits: newLimits(newWorker(id, env), in.Quota), in: in, running: map[int64]*running{}, asks: make(chan ask), ended: make(chan *running),
+		limits: newLimits(newWorker(id, env), in.Quota), in: in, kept: map[string]inFile{}, running: map[int64]*running{}, asks: make(chan ask), ended: make(chan *running),
 	}
 	changes, stop, err := env.Ledger.Changes(ctx)
 	if err != nil {
@@ -91,6 +91,7 @@ func Serve(ctx context.Context, id Identity, env Env, in ServeIn) error {
 type server struct {
 	limits
 	in      ServeIn
+	kept    map[string]inFile  // by the key of a letter that waits
 	running map[int64]*running // by turn: the goroutine of a turn outlives its end in the ledger for a moment
 	asks    chan ask
 	ended   chan *running

@@ -59,7 +59,7 @@ func TestServeChild(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &served{rig: r, tools: sideEffect(dir), m: m}
+	s := &served{rig: r, tools: sideEffect(dir), m: m, texts: files{dir}}
 	var n atomic.Int64
 	ctx := WithSteps(t.Context(), func(string, string) {
 		if n.Add(1) == kill {
@@ -113,7 +113,45 @@ func (s *served) steps() int {
 // or is said to be unknown.
 func TestServeKilledAtEveryStep(t *testing.T) {
 	t.Parallel()
-	const script = "@@call look {}\n@@call append {\"line\":\"one\"}\n@@call append {\"line\":\"two\"}\n@@say all done"
+	killedAtEveryStep(t, "@@call look {}\n@@call append {\"line\":\"one\"}\n@@call append {\"line\":\"two\"}\n@@say all done", 5, nil)
+}
+
+// TestLongTextsKilledAtEveryStep: the same with a message and a call of more than 32 kB, which are
+// in files: the tool is given the whole, and the ledger has a short text in its place.
+func TestLongTextsKilledAtEveryStep(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 40<<10)
+	killedAtEveryStep(t, "@@call append {\"line\":\"one\",\"more\":\""+long+"\"}\n@@call append {\"line\":\"two\"}\n@@say all done", 7, func(s *served) {
+		s.t.Helper()
+		for _, e := range s.transcript() {
+			if len(e.Content)+len(e.Raw)+len(e.Meta) > 32<<10 {
+				s.t.Errorf("entry %d of %d bytes stands in the ledger", e.Seq, len(e.Content)+len(e.Raw)+len(e.Meta))
+			}
+		}
+		for _, j := range s.turns() {
+			calls, err := s.led.ToolCalls(s.t.Context(), j.ID)
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			for _, c := range calls {
+				if len(c.Input) > 32<<10 {
+					s.t.Errorf("the input of call %s stands in the ledger", c.CallID)
+				}
+			}
+		}
+		lines, err := os.ReadFile(filepath.Join(s.dir, "lines"))
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			s.t.Fatal(err)
+		}
+		if strings.Contains(string(lines), "one") && !strings.Contains(string(lines), long) {
+			s.t.Errorf("the tool was given a part: %.200s", lines)
+		}
+	})
+}
+
+// killedAtEveryStep kills an agent that was sent a script: at each step, in a short run at every
+// few.
+func killedAtEveryStep(t *testing.T, script string, few int, also func(*served)) {
 	whole := newServed(t)
 	whole.tell(script)
 	if whole.life(0) {
@@ -122,7 +160,7 @@ func TestServeKilledAtEveryStep(t *testing.T) {
 	want := whole.shape()
 	steps, every := whole.steps(), 1
 	if testing.Short() {
-		every = 5
+		every = few
 	}
 	for kill := 1; kill <= steps; kill += every {
 		t.Run(strconv.Itoa(kill), func(t *testing.T) {
@@ -135,6 +173,9 @@ func TestServeKilledAtEveryStep(t *testing.T) {
 				t.Errorf("the transcript is another one:\n%s\nwant\n%s\n%s", got, want, s.dump())
 			}
 			s.once(m)
+			if also != nil {
+				also(s)
+			}
 		})
 	}
 }

@@ -93,8 +93,7 @@ func (s *server) takeLetters(ctx context.Context, letters []letter, turn *ledger
 	if len(letters) == 0 {
 		return nil
 	}
-	whole := turn != nil || s.turnOf(s.id.Session) == nil
-	return s.takeIn(ctx, ledger.TakeIn{Session: s.id.Session, Inputs: s.inputs(letters, whole), Turn: turn}, letters)
+	return s.takeIn(ctx, ledger.TakeIn{Session: s.id.Session, Inputs: s.inputs(letters), Turn: turn}, letters)
 }
 
 func (s *server) takeIn(ctx context.Context, in ledger.TakeIn, letters []letter) error {
@@ -123,6 +122,7 @@ func FirstEntry(text string) ledger.Input {
 func (s *server) taken(letters []letter) {
 	for _, l := range letters {
 		s.handled[l.entry.Key()] = true
+		delete(s.kept, l.entry.Key())
 		s.out.line("✉ %s from %s", cutKind(l), l.entry.From)
 	}
 }
@@ -140,9 +140,9 @@ type provenance struct {
 	Message string `json:"message,omitempty"`
 }
 
-// inputs are letters as what a session is told, each with its receipt. Whole says that each
-// is an entry of its own, and not a line of the backlog: a long text stands in a file then.
-func (s *server) inputs(letters []letter, whole bool) []ledger.Input {
+// inputs are letters as what a session is told, each with its receipt. A long text stands in a
+// file, once, however often it is found that the backlog is full.
+func (s *server) inputs(letters []letter) []ledger.Input {
 	list := make([]ledger.Input, len(letters))
 	for i, l := range letters {
 		in := ledger.Input{NewEntry: ledger.NewEntry{Kind: ledger.EntryUser, Content: s.in.Hide(render([]letter{l}))}}
@@ -150,10 +150,8 @@ func (s *server) inputs(letters []letter, whole bool) []ledger.Input {
 			in.Source, in.Message, in.Recipient = "message:"+l.msg.ID, l.msg.ID, s.id.Name
 			in.Provenance = encode(provenance{From: l.msg.From, Message: l.msg.ID})
 			facts := map[string]string{"task": cut(oneLine(s.in.Hide(l.msg.Text)), maxToken)}
-			if whole && s.in.Keep != nil {
-				if short, name := s.in.Keep(in.Content); name != "" {
-					in.Content, facts["long"] = short, name
-				}
+			if short, name := s.keep(l, in.Content); name != "" {
+				in.Content, facts["long"] = short, name
 			}
 			in.Meta = encode(facts)
 		} else {
@@ -162,6 +160,24 @@ func (s *server) inputs(letters []letter, whole bool) []ledger.Input {
 		list[i] = in
 	}
 	return list
+}
+
+// inFile is a text that stands in a file.
+type inFile struct{ short, name string }
+
+// keep is Keep for a letter.
+func (s *server) keep(l letter, text string) (short, name string) {
+	if s.in.Keep == nil {
+		return text, ""
+	}
+	key := l.entry.Key()
+	if k, ok := s.kept[key]; ok {
+		return k.short, k.name
+	}
+	if short, name = s.in.Keep(text); name != "" {
+		s.kept[key] = inFile{short, name}
+	}
+	return short, name
 }
 
 func encode(v any) json.RawMessage {
@@ -302,7 +318,7 @@ func (s *server) takeAt(ctx context.Context, r *running, token llm.Token) (llm.V
 func (s *server) steering(letters []letter, before []ledger.BacklogItem) []ledger.Input {
 	byArrival(letters)
 	var out []ledger.Input
-	for i, in := range s.inputs(letters, true) {
+	for i, in := range s.inputs(letters) {
 		for ; len(before) > 0 && (before[0].Message != "" || before[0].At <= letters[i].msg.At); before = before[1:] {
 			out = append(out, backlogInput(before[0]))
 		}

@@ -2,13 +2,16 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/teamctl/teamctl/agent/model"
+	"github.com/teamctl/teamctl/agent/model/script"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 )
@@ -192,6 +195,33 @@ func TestTokensQuoteTasks(t *testing.T) {
 	}
 }
 
+// TestLongMailInTheBacklog: a long message that waits in the backlog is in a file, and the model is
+// sent the whole.
+func TestLongMailInTheBacklog(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("y", 40<<10)
+	s := newServed(t)
+	var once sync.Once
+	asked := &moments{at: map[int]func(){1: func() { once.Do(func() { s.tell(long + "\n@@say read it all") }) }}}
+	s.model, s.texts = asked, files{t.TempDir()}
+	s.start(ServeIn{})
+	s.tell("@@say the first is done")
+	s.said("the first is done")
+	s.said("read it all")
+	found := false
+	for _, e := range s.transcript() {
+		if len(e.Content) > 4<<10 {
+			t.Errorf("entry %d has %d bytes", e.Seq, len(e.Content))
+		}
+		found = found || strings.HasPrefix(e.Content, "[Backlog]\n")
+	}
+	asked.mu.Lock()
+	defer asked.mu.Unlock()
+	if last := flat(t, asked.asked[len(asked.asked)-1]); !found || !strings.Contains(last, long) {
+		t.Errorf("a backlog: %v; the last request has %d bytes\n%s", found, len(last), s.dump())
+	}
+}
+
 // TestSteerThenInterrupt: an interrupt ends the turn without a token, and the message that
 // waited to steer is answered next.
 func TestSteerThenInterrupt(t *testing.T) {
@@ -245,4 +275,37 @@ func TestKilledBetweenSteerAndResume(t *testing.T) {
 	s.said("held on")
 	s.said("the big task is done")
 	s.order("assistant: held on", "resume: the big task", "assistant: the big task is done")
+}
+
+// writes is a model that makes one call with a long input, and then says what came of it.
+type writes struct{ script.Provider }
+
+func (writes) Stream(_ context.Context, q model.Request, _ func(model.Delta)) (model.Answer, error) {
+	last := q.Messages[len(q.Messages)-1]
+	part := model.Part{Call: &model.Call{ID: "c1", Name: "work", Input: json.RawMessage(`{"x":"` + strings.Repeat("z", 40<<10) + `"}`)}}
+	for _, p := range last.Parts {
+		if p.Result != nil {
+			part = model.Part{Text: "it says: " + p.Result.Text}
+		}
+	}
+	return model.Answer{Message: model.Message{Role: model.RoleAssistant, Parts: []model.Part{part}}}, nil
+}
+
+// unread are files of which none can be read.
+type unread struct{ files }
+
+func (unread) Read(string) (string, error) { return "", os.ErrNotExist }
+
+// TestInputIsGone: a call whose input is in a file that is gone is not run with anything else.
+func TestInputIsGone(t *testing.T) {
+	t.Parallel()
+	ran := false
+	s := newServed(t, echo("work", false, func(context.Context, string) string { ran = true; return "worked" }))
+	s.model, s.ref, s.texts = writes{}, model.Ref{Provider: "p", Model: "m"}, unread{files{t.TempDir()}}
+	s.start(ServeIn{})
+	s.tell("write it")
+	s.said("it says: Nothing was done: the input of this call was in a file that is gone. Make the call again.")
+	if ran {
+		t.Error("the tool ran")
+	}
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -25,6 +27,20 @@ type served struct {
 	ref   model.Ref      // of model
 	info  model.Info
 	quota Quota
+	texts llm.Texts // of long texts; nil: the ledger has them
+}
+
+// files are long texts in a directory.
+type files struct{ dir string }
+
+func (f files) Keep(text string) (string, error) {
+	name := team.NewUUID()
+	return name, os.WriteFile(filepath.Join(f.dir, name), []byte(text), 0o600)
+}
+
+func (f files) Read(name string) (string, error) {
+	b, err := os.ReadFile(filepath.Join(f.dir, name))
+	return string(b), err
 }
 
 func newServed(t *testing.T, tools ...llm.Tool) *served {
@@ -57,7 +73,16 @@ func (s *served) startIn(ctx context.Context, in ServeIn) (stop func(cause error
 			ref = model.Ref{Provider: script.Name, Model: script.Demo}
 		}
 		return llm.Setup{Model: ref, Provider: s.provider(), Info: s.info, System: "be good", Tools: s.tools}, nil
-	}, Jitter: func() float64 { return 0 }}
+	}, Jitter: func() float64 { return 0 }, Texts: s.texts}
+	if s.texts != nil {
+		in.Keep = func(text string) (short, name string) {
+			short, name, err := llm.Keep(s.texts, text, 100)
+			if err != nil {
+				s.t.Error(err)
+			}
+			return short, name
+		}
+	}
 	in.Quota = s.quota
 	id := Identity{AgentID: "dev@demo", Name: "dev", Team: "demo", Session: s.m.SessionKey, Generation: team.NewUUID(), Role: team.RoleExecutor}
 	done := make(chan error, 1)

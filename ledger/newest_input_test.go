@@ -12,17 +12,18 @@ func TestNewestInput(t *testing.T) {
 	t.Parallel()
 	r := newSessionRig(t)
 	newest := func() string {
-		raw, ok, err := r.NewestInput(r.ctx, devKey, "todo")
-		if err != nil || ok != (raw != nil) {
-			t.Fatal(raw, ok, err)
+		in, ok, err := r.NewestInput(r.ctx, devKey, "todo")
+		if err != nil || ok != (in.JSON != nil) {
+			t.Fatal(in, ok, err)
 		}
-		return string(raw)
+		return string(in.JSON) + in.File
 	}
+	asked := json.RawMessage(`{"inputs":{"file":"entry-1.txt"}}`)
 	call := func(id, tool, meta string) {
 		t.Helper()
 		r.says(devKey, "do it")
 		ref := r.mustClaim(devKey, "g").Job.Ref()
-		if _, err := r.Answered(r.ctx, TurnAnswer{Ref: ref, Entry: NewEntry{Kind: EntryAssistant}, Calls: []NewCall{{CallID: id, Name: tool, Input: `"` + id + `"`}}}); err != nil {
+		if _, err := r.Answered(r.ctx, TurnAnswer{Ref: ref, Entry: NewEntry{Kind: EntryAssistant, Meta: asked}, Calls: []NewCall{{CallID: id, Name: tool, Input: `"` + id + `"`}}}); err != nil {
 			t.Fatal(err)
 		}
 		if meta != "" {
@@ -47,5 +48,9 @@ func TestNewestInput(t *testing.T) {
 	call("5", "other", `{}`)
 	if got := newest(); got != `"2"` {
 		t.Errorf("%s, want the second", got)
+	}
+	call("file", "todo", `{}`)
+	if got := newest(); got != `"file"entry-1.txt` {
+		t.Errorf("%s, want the file of the last", got)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"strings"
 
 	"github.com/teamctl/teamctl/team"
 )
@@ -231,18 +230,19 @@ func (t *tx) drain(j *TurnJob) (e Entry, some bool, err error) {
 	if err != nil {
 		return e, false, err
 	}
-	lines := []string{"[Backlog]"}
+	entry := backlogEntry{content: "[Backlog]"}
 	var from []json.RawMessage
-	var tasks []string
 	for _, b := range list {
-		lines, hop = append(lines, b.Text), max(hop, b.Hop)
+		entry.add(b.Text, b.Meta)
+		hop = max(hop, b.Hop)
 		if len(b.Provenance) > 0 {
 			from = append(from, b.Provenance)
 		}
-		tasks = append(tasks, b.task())
 	}
-	lines, tasks = append(lines, late...), append(tasks, late...)
-	n := NewEntry{Kind: EntryUser, Content: strings.Join(lines, "\n"), Meta: json.RawMessage(mustJSON(map[string]string{"task": strings.Join(tasks, "; ")}))}
+	for _, text := range late {
+		entry.add(text, nil)
+	}
+	n := NewEntry{Kind: EntryUser, Content: entry.content, Meta: json.RawMessage(mustJSON(entry.meta))}
 	if len(from) > 0 {
 		n.Provenance = json.RawMessage(mustJSON(map[string]any{"backlog": from}))
 	}
@@ -269,19 +269,6 @@ func (t *tx) drain(j *TurnJob) (e Entry, some bool, err error) {
 		}
 	}
 	return e, true, t.event(Event{What: team.EventSessionDrained, ID: j.Session, Data: json.RawMessage(mustJSON(map[string]any{"turn": j.ID, "items": len(list) + len(late), "entry": e.Seq}))})
-}
-
-// task is what an item asks for, in the words of its sender: a turn that begins with a backlog and
-// is interrupted quotes tasks, and not the backlog with the tokens in it.
-func (b BacklogItem) task() string {
-	var meta struct {
-		Task json.RawMessage `json:"task"` // an announce has an object there
-	}
-	var task string
-	if json.Unmarshal(b.Meta, &meta) == nil && json.Unmarshal(meta.Task, &task) == nil && task != "" {
-		return task
-	}
-	return b.Text
 }
 
 // hop refuses what too many injections in a row have led to.

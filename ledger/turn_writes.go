@@ -17,7 +17,8 @@ const (
 	sqlCallLatest = `SELECT ` + callCols + ` FROM tool_calls WHERE session = ? AND call_id = ? ORDER BY id DESC LIMIT 1`
 	sqlCallsOpen  = `SELECT ` + callCols + ` FROM tool_calls WHERE session = ? AND state IN ('asked', 'begun') ORDER BY id`
 	// The newest that did not fail, from the end of the session's calls.
-	sqlCallNewest = `SELECT input FROM tool_calls WHERE session = ?1 AND name = ?2 AND state = 'ended' AND begun_at > 0 AND EXISTS (SELECT 1 FROM session_entries e
+	sqlCallNewest = `SELECT input, coalesce((SELECT i.value FROM session_entries a, json_each(a.meta_json, '$.inputs') i
+		WHERE a.session = ?1 AND a.seq = tool_calls.asked AND i.key = tool_calls.call_id), '') FROM tool_calls WHERE session = ?1 AND name = ?2 AND state = 'ended' AND begun_at > 0 AND EXISTS (SELECT 1 FROM session_entries e
 		WHERE e.session = ?1 AND e.seq = tool_calls.entry AND coalesce(json_extract(e.meta_json, '$.failed'), 0) = 0) ORDER BY asked DESC, id DESC LIMIT 1`
 	sqlCallsJob  = `SELECT ` + callCols + ` FROM tool_calls WHERE job = ? ORDER BY id`
 	sqlCallBegin = `UPDATE tool_calls SET state = 'begun', begun_at = ?, job = ? WHERE id = ?`
@@ -80,18 +81,26 @@ func (l *Ledger) ToolCalls(ctx context.Context, job int64) ([]ToolCall, error) {
 
 // NewestInput returns what the newest call of a tool in a session was given, of those that
 // began and did not fail; ok is false without one.
-func (l *Ledger) NewestInput(ctx context.Context, session, tool string) (input json.RawMessage, ok bool, err error) {
+func (l *Ledger) NewestInput(ctx context.Context, session, tool string) (input CallInput, ok bool, err error) {
 	list, err := read(ctx, l.db, "read the newest call of "+tool, scanInput, sqlCallNewest, session, tool)
 	if err != nil || len(list) == 0 {
-		return nil, false, err
+		return input, false, err
 	}
 	return list[0], true, nil
 }
 
-func scanInput(r *sql.Rows) (json.RawMessage, error) {
+// CallInput is what a call was given. A long one is in a file of the member's outputs, and File is
+// its name.
+type CallInput struct {
+	JSON json.RawMessage
+	File string
+}
+
+func scanInput(r *sql.Rows) (in CallInput, err error) {
 	var text string
-	err := r.Scan(&text)
-	return json.RawMessage(text), err
+	err = r.Scan(&text, &in.File)
+	in.JSON = json.RawMessage(text)
+	return in, err
 }
 
 type beginArgs struct {

@@ -85,15 +85,55 @@ func (t *Team) Whole(ctx context.Context, member string, list []ledger.Entry) er
 		return nil
 	}
 	for i, e := range list {
-		var meta struct{ Long, Bytes string }
+		var meta struct {
+			Long, Bytes string
+			Pieces      []ledger.Piece
+			Inputs      map[string]string
+		}
 		if len(e.Meta) == 0 || json.Unmarshal(e.Meta, &meta) != nil {
 			continue
 		}
-		if err := errors.Join(read(meta.Long, &list[i].Content), read(meta.Bytes, &list[i].Raw)); err != nil {
+		err := errors.Join(read(meta.Long, &list[i].Content), read(meta.Bytes, &list[i].Raw))
+		text := func(name string) (text string, ok bool) {
+			err = errors.Join(err, read(name, &text))
+			return text, text != ""
+		}
+		list[i].Content = ledger.WholeText(list[i].Content, meta.Pieces, text)
+		if len(meta.Inputs) > 0 {
+			list[i].Meta = wholeInputs(e.Meta, meta.Inputs, text)
+		}
+		if err != nil {
 			return team.Errorf(team.CodeUnavailable, "read entry %d of %s: %w", e.Seq, e.Session, err)
 		}
 	}
 	return nil
+}
+
+// wholeInputs puts the inputs of calls that stand in files, by call id, into the meta of an entry.
+func wholeInputs(meta json.RawMessage, files map[string]string, text func(file string) (string, bool)) json.RawMessage {
+	var all map[string]json.RawMessage
+	var calls []struct {
+		ID    string          `json:"id"`
+		Name  string          `json:"name"`
+		Input json.RawMessage `json:"input"`
+	}
+	if json.Unmarshal(meta, &all) != nil || json.Unmarshal(all["calls"], &calls) != nil {
+		return meta
+	}
+	for i, c := range calls {
+		if whole, ok := text(files[c.ID]); ok && json.Valid([]byte(whole)) {
+			calls[i].Input = json.RawMessage(whole)
+		}
+	}
+	raw, err := json.Marshal(calls)
+	if err != nil {
+		return meta
+	}
+	all["calls"] = raw
+	if raw, err = json.Marshal(all); err != nil {
+		return meta
+	}
+	return raw
 }
 
 // SetModel sets the model of a session from its next turn on; an empty provider and model remove

@@ -53,6 +53,10 @@ func (t *turn) callAll(ctx context.Context, calls []model.Call) error {
 			results[i] = Result{Failed: true, Text: fmt.Sprintf("Tool '%s' is not available for this agent (policy restriction).", c.Name)}
 			continue
 		}
+		if t.entries.gone[c.ID] {
+			results[i] = Result{Failed: true, Text: "Nothing was done: the input of this call was in a file that is gone. Make the call again."}
+			continue
+		}
 		if !tool.ReadOnly {
 			err := t.desk.Write(ctx, "begin a call", func(w context.Context) error {
 				_, err := t.Sessions.BeginCall(w, t.ref, c.ID)

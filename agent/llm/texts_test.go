@@ -98,3 +98,41 @@ func TestLongAnswer(t *testing.T) {
 		t.Errorf("%d bytes go back, want %d", len(last.Raw), len(raw))
 	}
 }
+
+// TestLongInput: the long input of a call stands in a file, and goes to its tool and back to the
+// model as it was; where the file is gone, nothing is run.
+func TestLongInput(t *testing.T) {
+	t.Parallel()
+	files := kept{}
+	tr := &turn{Runner: &Runner{Texts: files}, desk: &testDesk{}, setup: Setup{Model: model.Ref{Provider: "p", Model: "m"}}}
+	long := json.RawMessage(`{"content":"` + strings.Repeat("x", maxEntry) + `"}`)
+	e, calls := tr.answer(model.Answer{Message: model.Message{Role: model.RoleAssistant, Parts: []model.Part{
+		{Call: &model.Call{ID: "1", Name: "read", Input: json.RawMessage(`{}`)}}, {Call: &model.Call{ID: "2", Name: "write", Input: long}},
+	}}})
+	if len(e.Meta) > 1000 || len(files) != 1 || len(calls) != 2 || calls[0].Input != "{}" || calls[1].Input != `{"input":"[32782 bytes, in the file a]"}` {
+		t.Errorf("%d bytes of meta, %d files, %.200v", len(e.Meta), len(files), calls)
+	}
+	read := func() *transcript {
+		c := conversation(t, "u task")
+		c.texts = files
+		if err := c.add(ledger.Entry{Seq: 2, NewEntry: e}); err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	c := read()
+	if open := c.open(); len(open) != 2 || string(open[0].Input) != "{}" || string(open[1].Input) != string(long) || len(c.gone) > 0 {
+		t.Errorf("%.300v, %v", open, c.gone)
+	}
+	msgs, err := c.messages()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last := msgs[len(msgs)-1]; len(last.Parts) != 2 || string(last.Parts[1].Call.Input) != string(long) {
+		t.Errorf("%.300v", last)
+	}
+	delete(files, "a")
+	if c = read(); !c.gone["2"] || c.gone["1"] {
+		t.Errorf("gone: %v", c.gone)
+	}
+}

@@ -29,6 +29,8 @@ type meta struct {
 	File   string            `json:"file,omitempty"`    // file with a long text
 	Long   string            `json:"long,omitempty"`    // the file of Texts that has the entry's text
 	Bytes  string            `json:"bytes,omitempty"`   // the file of Texts with the provider's bytes of an answer
+	Inputs map[string]string `json:"inputs,omitempty"`  // of an assistant entry: the files of Texts with the inputs of calls, by call id
+	Pieces []ledger.Piece    `json:"pieces,omitempty"`  // of a user entry made of a backlog: the files of Texts with parts of it
 	Seen   map[string]string `json:"seen,omitempty"`    // of a tool_result: hashes of the files that it showed or wrote
 	Usage  *team.Usage       `json:"usage,omitempty"`   // of the request that an assistant entry answers
 }
@@ -68,8 +70,9 @@ type transcript struct {
 	entries   []ledger.Entry
 	metas     []meta
 	texts     Texts
-	event     ledger.Entry // the newest event, which is no part of requests
-	compacted int64        // seq of the newest compaction
+	gone      map[string]bool // ids of calls whose input cannot be read
+	event     ledger.Entry    // the newest event, which is no part of requests
+	compacted int64           // seq of the newest compaction
 }
 
 // readTranscript reads the transcript of a session.
@@ -116,19 +119,47 @@ func (t *transcript) add(list ...ledger.Entry) error {
 		if err != nil {
 			return err
 		}
-		if m.Long != "" && t.texts != nil {
-			if text, err := t.texts.Read(m.Long); err == nil {
-				e.Content = text
-			} // otherwise the entry names the missing file
-		}
-		if m.Bytes != "" && t.texts != nil {
-			if raw, err := t.texts.Read(m.Bytes); err == nil {
-				e.Raw = raw
-			} // otherwise it is sent as an answer of another model is
-		}
+		t.whole(&e, &m)
 		t.entries, t.metas = append(t.entries, e), append(t.metas, m)
 	}
 	return nil
+}
+
+// whole reads what an entry has in files. A missing file is named by the entry; without the
+// provider's bytes it is sent as an answer of another model is.
+func (t *transcript) whole(e *ledger.Entry, m *meta) {
+	if t.texts == nil {
+		return
+	}
+	read := func(name string) (string, bool) {
+		text, err := t.texts.Read(name)
+		return text, err == nil
+	}
+	if m.Long != "" {
+		if text, ok := read(m.Long); ok {
+			e.Content = text
+		}
+	}
+	if m.Bytes != "" {
+		if raw, ok := read(m.Bytes); ok {
+			e.Raw = raw
+		}
+	}
+	e.Content = ledger.WholeText(e.Content, m.Pieces, read)
+	for i, c := range m.Calls {
+		name := m.Inputs[c.ID]
+		if name == "" {
+			continue
+		}
+		if text, ok := read(name); ok {
+			m.Calls[i].Input = json.RawMessage(text)
+			continue
+		}
+		if t.gone == nil {
+			t.gone = map[string]bool{}
+		}
+		t.gone[c.ID] = true
+	}
 }
 
 // open returns the calls of the newest answer that have no result yet, in order.

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/teamctl/teamctl/agent/model"
 	"github.com/teamctl/teamctl/ledger"
@@ -196,7 +198,15 @@ func (t *turn) answered(ctx context.Context, entry ledger.NewEntry, calls []ledg
 func (t *turn) answer(a model.Answer) (ledger.NewEntry, []ledger.NewCall) {
 	m := meta{From: t.setup.Model.String(), Calls: callsOf(a.Message), Usage: &a.Usage}
 	var calls []ledger.NewCall
-	for _, c := range m.Calls {
+	for i, c := range m.Calls {
+		if short, name := t.keep(string(c.Input), 1); name != "" {
+			if m.Inputs == nil {
+				m.Inputs = map[string]string{}
+			}
+			_, short, _ = strings.Cut(short, "\n") // without the first character of the input
+			m.Inputs[c.ID], c.Input = name, instead(short)
+			m.Calls[i] = c
+		}
 		calls = append(calls, ledger.NewCall{CallID: c.ID, Name: c.Name, Input: string(c.Input), ReadOnly: t.readOnly(c.Name)})
 	}
 	e := ledger.NewEntry{Kind: ledger.EntryAssistant, Content: textOf(a.Message), Raw: string(a.Message.Raw)}
@@ -206,6 +216,15 @@ func (t *turn) answer(a model.Answer) (ledger.NewEntry, []ledger.NewCall) {
 	}
 	e.Meta = m.raw()
 	return e, calls
+}
+
+// instead is what an entry has in place of an input that is in a file.
+func instead(says string) json.RawMessage {
+	b, err := json.Marshal(map[string]string{"input": says})
+	if err != nil {
+		panic(fmt.Sprintf("encode %q: %v", says, err)) // a string only: cannot fail
+	}
+	return b
 }
 
 // commit writes entries and adds them to the conversation.

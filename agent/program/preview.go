@@ -67,7 +67,7 @@ func Preview(ctx context.Context, t *tool.Team, s ledger.Session) (out Prompt, e
 	if err != nil {
 		return out, err
 	}
-	todo, _, err := t.Ledger.NewestInput(ctx, s.Key, "todo")
+	todo, err := p.list(ctx, s.Key)
 	if err != nil {
 		return out, err
 	}

@@ -1,7 +1,11 @@
 package program
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -35,4 +39,20 @@ func (p *Program) keep(text string) (short, name string) {
 		_, _ = fmt.Fprintf(p.Env.Out, "a message of %d bytes stands in the ledger: %v\n", len(text), err)
 	}
 	return short, name
+}
+
+// list returns the input of a session's newest todo call; nil without one.
+func (p *Program) list(ctx context.Context, session string) (json.RawMessage, error) {
+	in, ok, err := p.Team.Ledger.NewestInput(ctx, session, "todo")
+	if err != nil || !ok {
+		return nil, err
+	}
+	if in.File == "" {
+		return in.JSON, nil
+	}
+	text, err := texts{p}.Read(in.File)
+	if errors.Is(err, fs.ErrNotExist) { // a list is no reason to stop
+		return nil, nil
+	}
+	return json.RawMessage(text), err
 }

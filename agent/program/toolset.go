@@ -53,11 +53,11 @@ func (p *Program) space(ctx context.Context, session string, cfg *config.Config)
 	if err != nil {
 		return nil, team.Errorf(team.CodeUnavailable, "open the worktree for tools: %w", err)
 	}
-	todo, ok, err := p.Team.Ledger.NewestInput(ctx, session, "todo")
+	todo, err := p.list(ctx, session)
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	if ok {
+	if todo != nil {
 		s.RestoreTodo(todo)
 	}
 	p.spaces[session] = s
