@@ -1,7 +1,11 @@
 package tool
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
 	"slices"
 
 	"github.com/teamctl/teamctl/ledger"
@@ -84,7 +88,8 @@ type Answered struct {
 	Outcome string `json:"outcome,omitempty"` // already_approved or already_rejected
 }
 
-// answered forgives an answer that was given in the same way before.
+// answered forgives an answer that was given before with the same contents. Where they differ it
+// is refused: the caller would take its input, mode or feedback for what was given.
 func (t *Team) answered(ctx context.Context, in AnswerIn, a ledger.Approval, err error) (Answered, error) {
 	if team.ReasonOf(err) != team.ReasonAlreadyResolved {
 		return Answered{Approval: a}, err
@@ -97,7 +102,57 @@ func (t *Team) answered(ctx context.Context, in AnswerIn, a ledger.Approval, err
 	if rerr != nil || x.State != want {
 		return Answered{Approval: a}, err
 	}
+	other, rerr := t.differs(ctx, in, x)
+	switch {
+	case rerr != nil:
+		return Answered{Approval: x}, rerr
+	case other != "":
+		return Answered{Approval: x}, team.Errorf(team.CodeConflict, "%s %d was already %s by %s, with another %s", x.Kind, x.ID, x.State, x.AnsweredBy, other).
+			WithReason(team.ReasonAlreadyResolved).WithHint(fmt.Sprintf("teamctl approvals show %d", x.ID))
+	}
 	return Answered{x, Already + string(x.State)}, nil
+}
+
+// differs names the first part of an answer that is not as it was given before; "" if none is.
+// What an answer leaves out is as it was given, but for the input: without one, a call is
+// approved as it was asked for.
+func (t *Team) differs(ctx context.Context, in AnswerIn, was ledger.Approval) (string, error) {
+	in, err := in.withAnswers(was)
+	if err != nil {
+		return "", err
+	}
+	granted, err := t.GrantedWith(ctx, was)
+	if err != nil {
+		return "", err
+	}
+	mode, err := team.ParseMode(in.Mode)
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case !sameValue(in.UpdatedInput, granted.Input):
+		return "input", nil
+	case len(in.Updates) > 0 && !sameValue(in.Updates, granted.Updates):
+		return "list of permission updates", nil
+	case in.Approve && in.Mode != "" && granted.Mode != mode:
+		return "mode", nil
+	case in.Feedback != "" && in.Feedback != was.Feedback:
+		return "feedback", nil
+	}
+	return "", nil
+}
+
+// sameValue reports whether two JSON texts, which may be empty, have the same value.
+func sameValue(a, b json.RawMessage) bool {
+	value := func(raw json.RawMessage) (v any) {
+		d := json.NewDecoder(bytes.NewReader(raw))
+		d.UseNumber()
+		if err := d.Decode(&v); err != nil && len(raw) > 0 {
+			return string(raw)
+		}
+		return v
+	}
+	return reflect.DeepEqual(value(a), value(b))
 }
 
 // Ruled is a member after start, restart, pause or resume.

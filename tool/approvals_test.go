@@ -76,6 +76,69 @@ func TestPlanTravelsByMail(t *testing.T) {
 	}
 }
 
+// An answer that is repeated with other contents is refused: what it says would be lost.
+func TestRepeatedWithAnotherInput(t *testing.T) {
+	t.Parallel()
+	r := newTalkRig(t)
+	ctx := t.Context()
+	ask := func(name string, plan bool) (a ledger.Approval) {
+		t.Helper()
+		c := r.as(name, team.RoleExecutor)
+		var err error
+		if plan {
+			a, err = r.AskPlan(ctx, c, PlanIn{Content: "look, then leap"})
+		} else {
+			a, err = r.AskPermission(ctx, c, PermissionIn{ToolName: "Bash", Input: json.RawMessage(`{"command":"rm x"}`)})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	asIs := AnswerIn{Approve: true}
+	input := AnswerIn{Approve: true, UpdatedInput: json.RawMessage(`{"command":"rm -i x","timeout":1}`)}
+	sameInput := AnswerIn{Approve: true, UpdatedInput: json.RawMessage(`{ "timeout": 1, "command": "rm -i x" }`)}
+	otherInput := AnswerIn{Approve: true, UpdatedInput: json.RawMessage(`{"command":"rm -i y","timeout":1}`)}
+	updates := AnswerIn{Approve: true, Updates: json.RawMessage(`[{"type":"addRules"}]`)}
+	for name, c := range map[string]struct {
+		plan          bool
+		first, second AnswerIn
+		other         string // "": the same
+	}{
+		"as-is":          {first: asIs, second: asIs},
+		"same-input":     {first: input, second: sameInput},
+		"other-input":    {first: input, second: otherInput, other: "input"},
+		"input-after":    {first: asIs, second: input, other: "input"},
+		"as-is-after":    {first: input, second: asIs, other: "input"},
+		"same-updates":   {first: updates, second: updates},
+		"other-updates":  {first: asIs, second: updates, other: "list of permission updates"},
+		"same-feedback":  {first: AnswerIn{Feedback: "no"}, second: AnswerIn{Feedback: "no"}},
+		"other-feedback": {first: AnswerIn{Feedback: "no"}, second: AnswerIn{Feedback: "never"}, other: "feedback"},
+		"no-updates":     {first: updates, second: asIs},
+		"same-mode":      {plan: true, first: asIs, second: AnswerIn{Approve: true, Mode: "default"}},
+		"no-mode":        {plan: true, first: AnswerIn{Approve: true, Mode: "acceptEdits"}, second: asIs},
+		"other-mode":     {plan: true, first: asIs, second: AnswerIn{Approve: true, Mode: "acceptEdits"}, other: "mode"},
+	} {
+		a := ask(name, c.plan)
+		c.first.ID, c.second.ID = num(a), num(a)
+		if got, err := r.Answer(ctx, Person(), c.first); err != nil || got.Outcome != "" {
+			t.Fatalf("%s: %q, %v", name, got.Outcome, err)
+		}
+		posted := r.lastText(name)
+		got, err := r.Answer(ctx, Person(), c.second)
+		if c.other == "" {
+			if err != nil || got.Outcome != Already+string(got.State) {
+				t.Errorf("%s: %q, %v", name, got.Outcome, err)
+			}
+			continue
+		}
+		denied(t, err, team.CodeConflict, team.ReasonAlreadyResolved)
+		if err == nil || !strings.HasSuffix(err.Error(), "with another "+c.other) || r.lastText(name) != posted {
+			t.Errorf("%s: %v, then %s", name, err, r.lastText(name))
+		}
+	}
+}
+
 func TestPermissionTravelsByMail(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)

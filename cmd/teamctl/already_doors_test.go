@@ -55,6 +55,12 @@ var repeats = []repeated{
 	{"TeamDelete", nil, "delete demo", "already_deleted", nil},
 }
 
+// others are answers to what was answered before with other contents: they are refused.
+var others = []repeated{
+	{"ApprovalAnswer", map[string]any{"request_id": "1", "approve": true, "permission_mode": "acceptEdits"}, "approvals approve 1 --mode acceptEdits", "with another mode", nil},
+	{"ApprovalAnswer", map[string]any{"request_id": "2", "approve": false, "feedback": "larger"}, "approvals reject 2 --feedback larger", "with another feedback", nil},
+}
+
 // notRepeated is what changes something, can be repeated, and has no such outcome.
 var notRepeated = map[string]string{
 	"TeamUp":            "TestUpAtEveryDoor",
@@ -105,6 +111,9 @@ func TestRepeatedAtEveryDoor(t *testing.T) {
 					w.again(r)
 					continue
 				}
+				if r.op == "EdgeAdd" { // both plans are answered
+					w.refusesOthers(d)
+				}
 				if r.op == "TeamShutdown" { // of the members by name, as the command can
 					w.must(d, r.op, nil, nil)
 					r = repeated{op: "TeammateStop", in: map[string]any{"name": "baker"}, want: "already_stopped"}
@@ -121,6 +130,20 @@ func TestRepeatedAtEveryDoor(t *testing.T) {
 		})
 	}
 }
+
+// refusesOthers has each of others refused as a conflict.
+func (w *world) refusesOthers(d door) {
+	w.Helper()
+	for _, r := range others {
+		for door, f := range map[string]*mcp.Failure{"door": second(d(r.op, r.in)), "verb": second(w.run(append(strings.Fields(r.verb), "--json")...))} {
+			if f == nil || f.Code != team.CodeConflict || f.Reason != team.ReasonAlreadyResolved || !strings.HasSuffix(f.Error, r.want) {
+				w.Errorf("%s by its %s: %+v, want a conflict %q", r.verb, door, f, r.want)
+			}
+		}
+	}
+}
+
+func second[A, B any](_ A, b B) B { return b }
 
 // named makes a call through a door; teamctl call is told the team, which it forgets.
 func (w *world) named(name string, d door, r repeated) (res []byte, failure string) {
