@@ -1,13 +1,18 @@
 package main
 
 import (
+	"cmp"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/teamctl/teamctl/ledger"
 )
+
+// release is the newest release in docs/changelog; scripts/release sets it.
+const release = "v0.0.0"
 
 // version and commit are set by the linker in builds outside a module: -ldflags "-X
 // main.version=v1.2.3 -X main.commit=abc".
@@ -35,7 +40,7 @@ func readVersion() versionInfo {
 			v.Module = b.Main.Path
 		}
 		if v.Version == "" {
-			v.Version = b.Main.Version
+			v.Version = released(b.Main.Version)
 		}
 		for _, s := range b.Settings {
 			switch {
@@ -46,10 +51,18 @@ func readVersion() versionInfo {
 			}
 		}
 	}
-	if v.Version == "" {
-		v.Version = "(devel)"
-	}
+	v.Version = cmp.Or(v.Version, release)
 	return v
+}
+
+// released returns the version of a build. The go command knows it where it builds a release by
+// its version, or a commit at or after a tag. Elsewhere it is the newest release that the source
+// has, and the commit tells what was built.
+func released(module string) string {
+	if module == "" || module == "(devel)" || strings.HasPrefix(module, "v0.0.0-") {
+		return release
+	}
+	return module
 }
 
 func newVersion(a *app) *cobra.Command {
