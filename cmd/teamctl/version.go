@@ -12,7 +12,7 @@ import (
 )
 
 // release is the newest release in docs/changelog; scripts/release sets it.
-const release = "v0.0.0"
+const release = "v0.1.0"
 
 // version and commit are set by the linker in builds outside a module: -ldflags "-X
 // main.version=v1.2.3 -X main.commit=abc".
