@@ -303,7 +303,7 @@ var rooms = map[string]room{
 	},
 	"internal/courier/hook": {
 		may: []string{"team", leaf, "inbox", "ledger", "mail", "supervisor/quota", "tool", "internal/adapter", "internal/courier"}, never: noExec,
-		why: "what an agent's hook does is done through the tools, like everything that an agent does",
+		why: "both sides of hooks: what an agent's hook does is done through the tools, like everything that an agent does; the channel types",
 	},
 	"internal/bridge": {
 		may: []string{"team", leaf, "internal/dirwatch", "inbox", "ledger", "internal/publish", "internal/taskfile", "tool", "internal/adapter"}, never: append([]string{"net"}, noExec...),
@@ -387,7 +387,7 @@ var testRooms = map[string][]string{
 	"internal/courier/opencode": {"internal/fakecli", "internal/courier/couriertest"},
 	"internal/courier/acp":      {"internal/fakecli", "internal/courier/couriertest"},
 	"cmd":                       {"internal/openpty", "internal/web/webtest", "mail"},
-	"internal/courier/hook":     {"supervisor", "supervisor/approval"},
+	"internal/courier/hook":     {"internal/courier/couriertest", "supervisor", "supervisor/approval"},
 	"agent":                     {"internal/proc", "agent/model", "tool"}, // to see that nothing is left of a command; the script model; the board that a worker works on
 	"agent/tools":               {"internal/proc"},                        // likewise
 	"agent/confine":             {"team", "internal/run"},                 // to confine a real command

@@ -25,6 +25,7 @@ import (
 	"github.com/teamctl/teamctl/internal/control"
 	"github.com/teamctl/teamctl/internal/courier"
 	"github.com/teamctl/teamctl/internal/courier/codex"
+	"github.com/teamctl/teamctl/internal/courier/hook"
 	"github.com/teamctl/teamctl/internal/courier/opencode"
 	"github.com/teamctl/teamctl/internal/dirwatch"
 	"github.com/teamctl/teamctl/supervisor"
@@ -175,7 +176,7 @@ func (p parts) build(ctx context.Context, cfg *supervisor.Config) (func(), error
 	notes, stop := relay(notifier)
 	cfg.Backends = map[string]backends.Backend{tm.Name(): tm, pt.Name(): pt, in.Name(): in}
 	cfg.Launcher = launcher{exe: p.exe, home: p.layout.Home, log: p.log}
-	post := courier.New(p.log, courier.Openers{adapter.WayAppServer: codex.Open, adapter.WayServer: opencode.Open})
+	post := courier.New(p.log, courier.Openers{adapter.WayAppServer: codex.Open, adapter.WayServer: opencode.Open, adapter.WayHooks: hook.Open})
 	cfg.Courier = couriers{Courier: post, exe: p.exe, env: func() []string { return cfg.Env }}
 	cfg.Version = readVersion().Version
 	cfg.Idle = p.idle

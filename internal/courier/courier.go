@@ -75,7 +75,6 @@ type Openers map[adapter.Way]Opener
 
 // own holds the ways that work with any program.
 var own = Openers{
-	adapter.WayHooks:  openHooks,
 	adapter.WayTyping: openTyping,
 	adapter.WayPull:   openPull,
 }

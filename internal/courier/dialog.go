@@ -34,7 +34,7 @@ type dialogAsked struct {
 // dialog is open: it compares everything that the screen shows of the turn, since dialogs look
 // alike.
 type dialogs struct {
-	keys typist
+	keys Typist
 
 	mu    sync.Mutex
 	now   dialogAsked // the zero value: no dialog is open
@@ -48,7 +48,7 @@ func newDialogs(f Facts, s Screen, r Report) *dialogs {
 	if _, ok := s.(Keyer); !ok || f.Link.AsksItself() {
 		return nil
 	}
-	d := &dialogs{keys: typist{f: f, s: s, report: r}}
+	d := &dialogs{keys: Typist{f: f, s: s, report: r}}
 	var last dialogAsked
 	if err := ReadJSON(f.Bundle, dialogFile, &last); err == nil && last.Generation == f.Generation && last.Asked {
 		d.now = last
@@ -111,7 +111,7 @@ func (d *dialogs) over(at time.Time) (out []team.Observation) {
 	if d.now.Asked && !d.told { // requested by an earlier supervisor: this one needs to know the request
 		out = d.ask(adapter.Seen{}, at)
 	}
-	if d.now.Asked && !d.keys.pressed(d.now.ID) {
+	if d.now.Asked && !d.keys.Pressed(d.now.ID) {
 		out = append(out, team.Observation{Tier: team.TierScreen, At: at, Source: "dialog is gone", Settled: d.now.ID})
 	}
 	d.now, d.told, d.gone = dialogAsked{}, false, false
@@ -125,7 +125,7 @@ func (d *dialogs) answer(ctx context.Context, r team.Reply) error {
 	now := d.now
 	d.mu.Unlock()
 	switch {
-	case now.ID != r.ID && d.keys.pressed(r.ID):
+	case now.ID != r.ID && d.keys.Pressed(r.ID):
 		return nil
 	case now.ID != r.ID || !now.Asked:
 		return team.Errorf(team.CodeNotFound, "answer %s: the dialog of %s is over", f.AgentID, r.ID)
@@ -135,11 +135,11 @@ func (d *dialogs) answer(ctx context.Context, r team.Reply) error {
 		return team.Errorf(team.CodeUnavailable, "answer %s: its screen cannot be read: %w", f.AgentID, err)
 	}
 	if seen.Dialog != now.Shows {
-		d.keys.later(lookAgain)
+		d.keys.Later(LookAgain)
 		return team.Errorf(team.CodeUnavailable, "answer %s: its screen does not show the dialog that asked", f.AgentID).
 			WithReason(team.ReasonNoDialog).WithHint("teamctl attach " + f.Name)
 	}
-	err = d.keys.choose(ctx, r, seen, func(s adapter.Seen) bool { return s.Dialog != now.Shows })
+	err = d.keys.Choose(ctx, r, seen, func(s adapter.Seen) bool { return s.Dialog != now.Shows })
 	if err != nil {
 		return err
 	}
@@ -163,8 +163,11 @@ func (d *dialogs) close() {
 // there any more.
 const pressAgain = time.Minute
 
-// choose presses the key that allows or denies the request, and waits until the dialog has closed.
-func (t *typist) choose(ctx context.Context, r team.Reply, seen adapter.Seen, gone func(adapter.Seen) bool) error {
+// answerWithin is how long a dialog may take to close after its key.
+const answerWithin = 3 * time.Second
+
+// Choose presses the key that allows or denies the request, and waits until the dialog has closed.
+func (t *Typist) Choose(ctx context.Context, r team.Reply, seen adapter.Seen, gone func(adapter.Seen) bool) error {
 	key := seen.Deny
 	if r.Allow {
 		key = seen.Allow
@@ -189,13 +192,13 @@ func (t *typist) choose(ctx context.Context, r team.Reply, seen adapter.Seen, go
 		}
 		left = pressAgain
 	}
-	t.later(left)
+	t.Later(left)
 	return team.Errorf(team.CodeUnavailable, "answer %s: its dialog is not seen to have taken the key %s", t.f.AgentID, key).
 		WithReason(team.ReasonNoDialog).WithHint("teamctl attach " + t.f.Name)
 }
 
-// pressed reports whether a key was pressed for the request: if so, that key closed its dialog.
-func (t *typist) pressed(id string) bool {
+// Pressed reports whether a key was pressed for the request: if so, that key closed its dialog.
+func (t *Typist) Pressed(id string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.pressedFor == id

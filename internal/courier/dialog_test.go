@@ -6,8 +6,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
+
+	"testing/synctest"
 
 	"github.com/teamctl/teamctl/internal/adapter"
 	"github.com/teamctl/teamctl/internal/courier/couriertest"
@@ -19,12 +20,12 @@ import (
 type screenOf struct {
 	*couriertest.Watcher
 	ch      *watched
-	s       *fakeScreen
+	s       *couriertest.Screen
 	written chan struct{}
 	stop    func()
 }
 
-func watchDialogs(t *testing.T, b team.Bundle, s *fakeScreen) *screenOf {
+func watchDialogs(t *testing.T, b team.Bundle, s *couriertest.Screen) *screenOf {
 	t.Helper()
 	rules, ok, err := adapter.BuiltinRules(adapter.Gemini)
 	if err != nil || !ok {
@@ -51,7 +52,7 @@ func watchDialogs(t *testing.T, b team.Bundle, s *fakeScreen) *screenOf {
 
 // shows redraws the screen and lets a minute pass.
 func (w *screenOf) shows(above string, dialog bool) {
-	w.s.with(func() { w.s.above, w.s.dialog = above, dialog })
+	w.s.With(func() { w.s.Above, w.s.Dialog = above, dialog })
 	w.written <- struct{}{}
 	<-time.After(time.Minute) // of the bubble
 	synctest.Wait()
@@ -70,10 +71,9 @@ func (w *screenOf) asks(from int) (asks []team.Ask, settled []string) {
 	return asks, settled
 }
 
-func (w *screenOf) pressed() string {
-	w.s.mu.Lock()
-	defer w.s.mu.Unlock()
-	return strings.Join(w.s.keys, "")
+func (w *screenOf) pressed() (keys string) {
+	w.s.With(func() { keys = strings.Join(w.s.Keys, "") })
+	return keys
 }
 
 // A dialog that only the screen shows becomes a request, once, and its keys answer it while the
@@ -87,10 +87,10 @@ func TestDialogOnTheScreenOnly(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			b := team.Bundle(t.TempDir())
 			synctest.Test(t, func(t *testing.T) {
-				w := watchDialogs(t, b, &fakeScreen{onKey: func(s *fakeScreen) { s.above, s.dialog = "⠏ (esc to cancel, 1s)", false }})
+				w := watchDialogs(t, b, &couriertest.Screen{OnKey: func(s *couriertest.Screen) { s.Above, s.Dialog = "⠏ (esc to cancel, 1s)", false }})
 				defer w.stop()
-				w.shows(geminiDialog, true)
-				w.shows(strings.ReplaceAll(strings.ReplaceAll(geminiDialog, "● 1", "  1"), "  2.", "● 2."), true) // a person moves the selection
+				w.shows(couriertest.GeminiDialog, true)
+				w.shows(strings.ReplaceAll(strings.ReplaceAll(couriertest.GeminiDialog, "● 1", "  1"), "  2.", "● 2."), true) // a person moves the selection
 				asks, settled := w.asks(0)
 				if len(asks) != 1 || len(settled) != 0 {
 					t.Fatalf("asked %+v, settled %v", asks, settled)
@@ -117,9 +117,9 @@ func TestKeyThatIsTakenLate(t *testing.T) {
 	t.Parallel()
 	b := team.Bundle(t.TempDir())
 	synctest.Test(t, func(t *testing.T) {
-		w := watchDialogs(t, b, &fakeScreen{})
+		w := watchDialogs(t, b, &couriertest.Screen{})
 		defer w.stop()
-		w.shows(geminiDialog, true)
+		w.shows(couriertest.GeminiDialog, true)
 		asks, _ := w.asks(0)
 		if len(asks) != 1 {
 			t.Fatalf("asked %+v", asks)
@@ -146,9 +146,9 @@ func TestAnswerOfAnotherDialog(t *testing.T) {
 	t.Parallel()
 	b := team.Bundle(t.TempDir())
 	synctest.Test(t, func(t *testing.T) {
-		w := watchDialogs(t, b, &fakeScreen{})
+		w := watchDialogs(t, b, &couriertest.Screen{})
 		defer w.stop()
-		w.shows(geminiDialog, true)
+		w.shows(couriertest.GeminiDialog, true)
 		asks, _ := w.asks(0)
 		if len(asks) != 1 {
 			t.Fatalf("asked %+v", asks)
@@ -161,8 +161,8 @@ func TestAnswerOfAnotherDialog(t *testing.T) {
 			}
 		}
 		// The program has continued, and the screen was not read since.
-		other := strings.ReplaceAll(geminiDialog, "touch asked && t", "touch asked && r")
-		w.s.with(func() { w.s.above = other })
+		other := strings.ReplaceAll(couriertest.GeminiDialog, "touch asked && t", "touch asked && r")
+		w.s.With(func() { w.s.Above = other })
 		answer(first.ID, team.CodeUnavailable)
 		w.shows(other, true)
 		answer(first.ID, team.CodeNotFound)
@@ -189,19 +189,19 @@ func TestDialogThatIsDrawn(t *testing.T) {
 	t.Parallel()
 	b := team.Bundle(t.TempDir())
 	synctest.Test(t, func(t *testing.T) {
-		w := watchDialogs(t, b, &fakeScreen{above: geminiDialog, dialog: true})
+		w := watchDialogs(t, b, &couriertest.Screen{Above: couriertest.GeminiDialog, Dialog: true})
 		defer w.stop()
 		synctest.Wait() // the screen has been read
 		w.shows("✦ done", false)
 		if asks, _ := w.asks(0); len(asks) != 0 {
 			t.Errorf("asked %+v", asks)
 		}
-		w.shows(geminiDialog, true)
-		w.s.with(func() { w.s.above = "" })
+		w.shows(couriertest.GeminiDialog, true)
+		w.s.With(func() { w.s.Above = "" })
 		w.written <- struct{}{}
 		<-time.After(lookQuiet + time.Millisecond)
 		synctest.Wait()
-		w.shows(geminiDialog, true)
+		w.shows(couriertest.GeminiDialog, true)
 		if asks, settled := w.asks(0); len(asks) != 1 || len(settled) != 0 {
 			t.Errorf("asked %+v, settled %v", asks, settled)
 		}
@@ -214,8 +214,8 @@ func TestDialogOfAnEarlierSupervisor(t *testing.T) {
 	t.Parallel()
 	b := team.Bundle(t.TempDir())
 	synctest.Test(t, func(t *testing.T) {
-		w := watchDialogs(t, b, &fakeScreen{})
-		w.shows(geminiDialog, true)
+		w := watchDialogs(t, b, &couriertest.Screen{})
+		w.shows(couriertest.GeminiDialog, true)
 		asks, _ := w.asks(0)
 		w.stop()
 		if len(asks) != 1 {
@@ -226,8 +226,8 @@ func TestDialogOfAnEarlierSupervisor(t *testing.T) {
 			above   string
 			dialog  bool
 			settled int
-		}{{geminiDialog, true, 0}, {"✦ done", false, 1}} {
-			w := watchDialogs(t, b, &fakeScreen{above: c.above, dialog: c.dialog})
+		}{{couriertest.GeminiDialog, true, 0}, {"✦ done", false, 1}} {
+			w := watchDialogs(t, b, &couriertest.Screen{Above: c.above, Dialog: c.dialog})
 			w.shows(c.above, c.dialog)
 			asks, settled := w.asks(0)
 			if len(asks) != 1 || asks[0].ID != id || len(settled) != c.settled {
@@ -246,7 +246,7 @@ func TestDialogOfOneThatAsksItself(t *testing.T) {
 		{Agent: adapter.Claude, Version: "2.1.329", Ways: []adapter.Way{adapter.WayHooks, adapter.WayTyping}},
 		{Agent: adapter.Codex, Ways: []adapter.Way{adapter.WayAppServer}}, {Agent: adapter.Opencode, Ways: []adapter.Way{adapter.WayServer}},
 	} {
-		if newDialogs(Facts{Link: l}, &fakeScreen{}, nil) != nil {
+		if newDialogs(Facts{Link: l}, &couriertest.Screen{}, nil) != nil {
 			t.Errorf("%+v is asked for by its screen", l)
 		}
 	}
@@ -254,7 +254,7 @@ func TestDialogOfOneThatAsksItself(t *testing.T) {
 		{Agent: adapter.Claude, Version: "2.1.112", Ways: []adapter.Way{adapter.WayHooks, adapter.WayTyping}},
 		{Agent: adapter.Codex, Ways: []adapter.Way{adapter.WayTyping}}, {Agent: adapter.Generic, Ways: []adapter.Way{adapter.WayPull}},
 	} {
-		d := newDialogs(Facts{Link: l, Bundle: team.Bundle(t.TempDir())}, &fakeScreen{}, nil)
+		d := newDialogs(Facts{Link: l, Bundle: team.Bundle(t.TempDir())}, &couriertest.Screen{}, nil)
 		if d == nil {
 			t.Errorf("%+v is not asked for", l)
 		}

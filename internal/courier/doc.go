@@ -11,10 +11,9 @@
 //
 // Each protocol is a package below this one. Its documentation says how the program gets its mail
 // and what counts as evidence: codex (the app-server of Codex), opencode (its HTTP server), acp
-// (the Agent Client Protocol) and hook (the hooks of Claude Code and Gemini CLI). This package has
-// what they share and the ways that work with any program: typing, agents that fetch their mail
-// (pull), and the supervisor's side of hooks, which types one line to wake an idle agent, or types
-// the mail itself if no hook runs.
+// (the Agent Client Protocol) and hook (the hooks of Claude Code and Gemini CLI, and the channel
+// that wakes their agents). This package has what they share and the ways that work with any
+// program: typing, and agents that fetch their mail (pull).
 //
 // A message is delivered at most once to a conversation: the deliverer first moves the delivery to
 // injected, and an injected message is delivered again only if the CLI provably does not have it.

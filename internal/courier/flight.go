@@ -39,7 +39,7 @@ type flight struct {
 	Used time.Duration `json:"used,omitempty"`
 }
 
-func (t *typist) flight() flight {
+func (t *Typist) flight() flight {
 	var f flight
 	if err := ReadJSON(t.f.Bundle, flightFile, &f); err != nil || f.Generation != t.f.Generation {
 		return flight{}
@@ -48,12 +48,12 @@ func (t *typist) flight() flight {
 }
 
 // inFlight reports whether the last typed text may still be unread.
-func (t *typist) inFlight(seen adapter.Seen) bool {
+func (t *Typist) inFlight(seen adapter.Seen) bool {
 	f := t.flight()
 	switch {
 	case f.Text == "":
 		return false
-	case seen.HasInput && t.ours(seen.Input, f.Text):
+	case seen.HasInput && t.Ours(seen.Input, f.Text):
 		if !f.Landed {
 			f.Landed = true
 			t.keepFlight(f)
@@ -69,7 +69,7 @@ func (t *typist) inFlight(seen adapter.Seen) bool {
 // lost reports whether the program has read the last typed text and does not show it, although it
 // is at rest. The caller has seen an empty box. On a busy machine a program may need minutes to draw
 // what it has read; typed again meanwhile, the text would appear as often as it was typed.
-func (t *typist) lost() bool {
+func (t *Typist) lost() bool {
 	n, known := unread(t.f.PID)
 	p, err := procfs.Of(t.f.PID)
 	if !known || n > 0 || err != nil {
@@ -91,7 +91,7 @@ func (t *typist) lost() bool {
 }
 
 // keepFlight records f and returns false if that failed: then nothing may be typed.
-func (t *typist) keepFlight(f flight) bool {
+func (t *Typist) keepFlight(f flight) bool {
 	f.Generation = t.f.Generation
 	if err := WriteJSON(t.f.Bundle, flightFile, f); err != nil {
 		t.f.Log.Warn("note what is typed", "member", t.f.Name, "err", err)
@@ -100,12 +100,12 @@ func (t *typist) keepFlight(f flight) bool {
 	return true
 }
 
-func (t *typist) endFlight() {
+func (t *Typist) endFlight() {
 	_ = os.Remove(filepath.Join(string(t.f.Bundle), flightFile)) // without the file the next read ends the flight
 }
 
 // paste types a text without sending it.
-func (t *typist) paste(ctx context.Context, text string, ids []string) (why string) {
+func (t *Typist) paste(ctx context.Context, text string, ids []string) (why string) {
 	if !t.keepFlight(flight{Text: text, IDs: ids, At: time.Now()}) {
 		return "it cannot be noted that it is typed"
 	}

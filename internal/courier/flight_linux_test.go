@@ -41,7 +41,7 @@ func TestWhatIsReadAndNotShownIsTypedAnew(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 
-	s := &fakeScreen{slow: true}
+	s := &couriertest.Screen{Slow: true}
 	first, f, _ := typed(t, s, openTyping, adapter.WayTyping)
 	first.Close()
 	f.PID = cmd.Process.Pid
@@ -52,13 +52,13 @@ func TestWhatIsReadAndNotShownIsTypedAnew(t *testing.T) {
 	t.Cleanup(ch.Close)
 	held := func(why string) {
 		t.Helper()
-		if out := ch.Deliver(t.Context(), mail("a")); out[0].State != team.Held || !strings.Contains(out[0].Reason, why) {
+		if out := ch.Deliver(t.Context(), couriertest.Mail("a")); out[0].State != team.Held || !strings.Contains(out[0].Reason, why) {
 			t.Fatalf("%+v, want held: %s", out, why)
 		}
 	}
 	change := func(how func(*flight)) {
 		t.Helper()
-		typist := &ch.(*typing).typist
+		typist := &ch.(*Typing).Typist
 		fl := typist.flight()
 		how(&fl)
 		if !typist.keepFlight(fl) {
@@ -98,8 +98,8 @@ func TestWhatIsReadAndNotShownIsTypedAnew(t *testing.T) {
 	change(func(f *flight) { f.Rest, f.Used = f.Rest.Add(-time.Hour), -time.Hour })
 	held("may still have to read it") // it has computed for an hour
 	change(func(f *flight) { f.Rest = f.Rest.Add(-lostAfter) })
-	s.with(func() { s.slow, s.unread = false, "" })
-	if out := ch.Deliver(t.Context(), mail("a")); out[0].State != team.Accepted || s.lines() != "text of a" {
-		t.Errorf("%+v, sent %q", out, s.lines())
+	s.With(func() { s.Slow, s.Unread = false, "" })
+	if out := ch.Deliver(t.Context(), couriertest.Mail("a")); out[0].State != team.Accepted || s.Lines() != "text of a" {
+		t.Errorf("%+v, sent %q", out, s.Lines())
 	}
 }

@@ -18,6 +18,12 @@ type hub struct {
 
 func newHub() *hub { return &hub{stops: map[chan struct{}]func(){}} }
 
+// Listen signals writes to one file, until leave is called. The file need not exist; its
+// directory must.
+func (f Facts) Listen(path string) (written <-chan struct{}, leave func(), err error) {
+	return f.hub.listen(path)
+}
+
 // listen signals writes to one file. The file need not exist; its directory must.
 func (h *hub) listen(path string) (<-chan struct{}, func(), error) {
 	c := make(chan struct{}, 1)

@@ -122,8 +122,8 @@ func (l *learner) close() {
 	l.done.Wait()
 }
 
-// version returns the program's version; the zero value while it is unknown.
-func (f Facts) version() adapter.Version {
+// Version returns the program's version; the zero value while it is unknown.
+func (f Facts) Version() adapter.Version {
 	if f.learn != nil {
 		if v, ok := f.learn.known.Load().(adapter.Version); ok {
 			return v

@@ -28,7 +28,7 @@ func learning(t *testing.T, b team.Bundle, answer func(n int) (string, error)) (
 		}
 		l := newLearner(f, func(o team.Observation) { seen = append(seen, o) })
 		f.learn = l
-		if v := f.version(); v.Known() {
+		if v := f.Version(); v.Known() {
 			t.Errorf("its version is %s before it was asked", v)
 		}
 		Pause(t.Context(), 24*time.Hour)

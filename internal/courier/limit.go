@@ -39,9 +39,9 @@ func (s *limits) load(f Facts) {
 
 // at returns what a screen shows at a time, and what it shows apart from the text of a limit.
 func (l *looker) at(screen string, now time.Time) (seen, past adapter.Seen) {
-	seen = l.judge(screen, l.rules.Look(screen, l.f.version(), now), now)
+	seen = l.judge(screen, l.rules.Look(screen, l.f.Version(), now), now)
 	if past = seen; seen.Activity == team.Limited {
-		past = l.rules.LookPast(screen, l.f.version(), now)
+		past = l.rules.LookPast(screen, l.f.Version(), now)
 	}
 	return seen, past
 }
@@ -68,7 +68,7 @@ func (l *looker) judge(screen string, seen adapter.Seen, now time.Time) adapter.
 	}
 	seen.Since, seen.Until = s.last.Since, s.last.Until
 	if !seen.Until.IsZero() && !now.Before(seen.Until) {
-		return l.rules.LookPast(screen, l.f.version(), now)
+		return l.rules.LookPast(screen, l.f.Version(), now)
 	}
 	return seen
 }

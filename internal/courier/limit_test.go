@@ -14,7 +14,7 @@ import (
 // meaning, also for the next supervisor.
 func TestLimitMeansItsFirstHour(t *testing.T) {
 	t.Parallel()
-	s := &fakeScreen{}
+	s := &couriertest.Screen{}
 	_, f, _ := typed(t, s, openTyping, adapter.WayTyping)
 	clock := func(day, hour, minute int) time.Time { return time.Date(2026, 11, day, hour, minute, 0, 0, time.UTC) }
 	const words = "✕ Usage limit reached for x.\n  Access resets at 3:00 PM UTC.\n"
@@ -42,7 +42,7 @@ func TestLimitMeansItsFirstHour(t *testing.T) {
 			rules := l.rules
 			l = newLooker(f, s, rules)
 		}
-		s.with(func() { s.above = c.above })
+		s.With(func() { s.Above = c.above })
 		screen, err := s.Capture(t.Context(), 0)
 		if err != nil {
 			t.Fatal(err)
@@ -61,19 +61,19 @@ func TestLimitMeansItsFirstHour(t *testing.T) {
 // person has continued.
 func TestLimitIsToldBeforeItIsTypedPast(t *testing.T) {
 	t.Parallel()
-	s := &fakeScreen{above: "> go\n✕ Usage limit reached for x.\n"}
+	s := &couriertest.Screen{Above: "> go\n✕ Usage limit reached for x.\n"}
 	ch, _, w := typed(t, s, openTyping, adapter.WayTyping)
-	if out := ch.Deliver(t.Context(), mail("a")); out[0].State != team.Held || !strings.Contains(out[0].Reason, "usage limit") {
+	if out := ch.Deliver(t.Context(), couriertest.Mail("a")); out[0].State != team.Held || !strings.Contains(out[0].Reason, "usage limit") {
 		t.Fatalf("%+v", out)
 	}
 	if o := w.Wait(t, "the limit", 0, couriertest.Is(team.Limited)); o.Since.IsZero() || !o.Until.IsZero() {
 		t.Errorf("told as %+v", o)
 	}
-	if out := ch.Deliver(t.Context(), mail("a")); out[0].State != team.Accepted || s.lines() != "text of a" {
-		t.Errorf("%+v, sent %q", out, s.lines())
+	if out := ch.Deliver(t.Context(), couriertest.Mail("a")); out[0].State != team.Accepted || s.Lines() != "text of a" {
+		t.Errorf("%+v, sent %q", out, s.Lines())
 	}
-	s.with(func() { s.above = "> go\n✕ Usage limit reached for x.\n│ ● 1. Keep trying\n│   2. Stop\n" })
-	if out := ch.Deliver(t.Context(), mail("b")); out[0].State != team.Held || s.lines() != "text of a" {
+	s.With(func() { s.Above = "> go\n✕ Usage limit reached for x.\n│ ● 1. Keep trying\n│   2. Stop\n" })
+	if out := ch.Deliver(t.Context(), couriertest.Mail("b")); out[0].State != team.Held || s.Lines() != "text of a" {
 		t.Errorf("typed into its question: %+v", out)
 	}
 }

@@ -86,7 +86,7 @@ func (l *looker) title() string {
 func watchScreen(f Facts, d *dialogs, r Report) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var done sync.WaitGroup
-	written, leave, err := f.hub.listen(f.Bundle.Log())
+	written, leave, err := f.Listen(f.Bundle.Log())
 	if err != nil {
 		f.Log.Warn("watch the screen", "member", f.Name, "err", err)
 		cancel()
@@ -157,9 +157,8 @@ func (l *looker) watch(ctx context.Context, written <-chan struct{}, d *dialogs,
 
 // asked reports whether a hook has since reported a request that the screen must show, too.
 func (l *looker) asked(since time.Time) bool {
-	var last SeenFile
-	err := ReadJSON(l.f.Bundle, seenFile, &last)
-	return err == nil && last.Generation == l.f.Generation && last.Seen.Confirm && last.Seen.At.After(since)
+	last, ever, err := ReadSeen(l.f.Bundle, l.f.Generation)
+	return err == nil && ever && last.Confirm && last.At.After(since)
 }
 
 func same(a, b adapter.Seen) bool {

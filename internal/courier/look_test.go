@@ -5,16 +5,18 @@ import (
 	"errors"
 	"log/slog"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"testing/synctest"
+
 	"github.com/teamctl/teamctl/internal/adapter"
+	"github.com/teamctl/teamctl/internal/courier/couriertest"
 	"github.com/teamctl/teamctl/team"
 )
 
 // slowScreen fails the first reads.
 type slowScreen struct {
-	fakeScreen
+	couriertest.Screen
 	fails int
 }
 
@@ -23,7 +25,7 @@ func (s *slowScreen) Capture(ctx context.Context, lines int) (string, error) {
 		s.fails--
 		return "", errors.New("tmux is slow")
 	}
-	return s.fakeScreen.Capture(ctx, lines)
+	return s.Screen.Capture(ctx, lines)
 }
 
 // A screen that comes to rest while it cannot be read is read later: its program may not write
@@ -72,7 +74,7 @@ func TestScreenConfirmsAHook(t *testing.T) {
 	}
 	dir := team.Bundle(t.TempDir())
 	synctest.Test(t, func(t *testing.T) {
-		l := newLooker(Facts{Bundle: dir, Generation: "g", Log: slog.New(slog.DiscardHandler)}, &fakeScreen{}, rules)
+		l := newLooker(Facts{Bundle: dir, Generation: "g", Log: slog.New(slog.DiscardHandler)}, &couriertest.Screen{}, rules)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		seen, gone, written := make(chan team.Observation, 9), make(chan struct{}), make(chan struct{})

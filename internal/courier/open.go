@@ -30,17 +30,13 @@ func (c *Courier) Close() { c.hub.close() }
 // Open opens the channel of a generation and also watches its screen, for dialogs that no other
 // source reports. It records in the bundle what is learned about the conversation.
 func (c *Courier) Open(ctx context.Context, f Facts, s Screen, r Report) (Channel, error) {
-	if f.Log == nil {
-		f.Log = c.log
-	}
-	rules, err := LoadRules(f.Layout.Home, f.Link.Agent)
+	f, err := c.Prepare(f, s)
 	if err != nil {
 		return nil, err
 	}
 	n := &noter{f: f, report: r}
 	f.learn = newLearner(f, n.take)
-	f.hub, f.look = c.hub, newLooker(f, s, rules)
-	f.See = f.look.see
+	f.look.f.learn = f.learn
 	ch, err := c.open(ctx, f, s, n.take)
 	if err != nil || ch == nil {
 		f.learn.close()
@@ -48,6 +44,21 @@ func (c *Courier) Open(ctx context.Context, f Facts, s Screen, r Report) (Channe
 	}
 	d := newDialogs(f, s, n.take)
 	return &watched{Channel: ch, dialogs: d, learn: f.learn, stop: watchScreen(f, d, n.take)}, nil
+}
+
+// Prepare completes the facts of a generation: it reads the screen by the patterns of its kind, and
+// files can be listened to. Open does it; tests of one channel do, too.
+func (c *Courier) Prepare(f Facts, s Screen) (Facts, error) {
+	if f.Log == nil {
+		f.Log = c.log
+	}
+	rules, err := LoadRules(f.Layout.Home, f.Link.Agent)
+	if err != nil {
+		return f, err
+	}
+	f.hub, f.look = c.hub, newLooker(f, s, rules)
+	f.See = f.look.see
+	return f, nil
 }
 
 // watched is a channel combined with the watch of its screen.

@@ -17,7 +17,7 @@ func TestOurs(t *testing.T) {
 		{"words", false},
 		{"", false},
 	} {
-		if got := (&typist{}).ours(c.input, text); got != c.ours {
+		if got := (&Typist{}).Ours(c.input, text); got != c.ours {
 			t.Errorf("%q is ours: %v", c.input, got)
 		}
 	}

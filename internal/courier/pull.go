@@ -8,10 +8,10 @@ import (
 
 // pull is the channel of agents that fetch their mail over MCP: there is nothing to deliver, but
 // their screen is watched and their turn can be interrupted.
-type pull struct{ typist }
+type pull struct{ Typist }
 
 func openPull(_ context.Context, f Facts, s Screen, r Report) (Channel, error) {
-	return &pull{typist{f: f, s: s, report: r}}, nil
+	return &pull{Typist{f: f, s: s, report: r}}, nil
 }
 
 // Deliver leaves the mail in the mailbox, where the agent fetches it.

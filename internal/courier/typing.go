@@ -14,13 +14,13 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// How long typing waits for each change on the screen. lookAgain is the interval for looking at a
+// How long typing waits for each change on the screen. LookAgain is the interval for looking at a
 // pane whose change makes no output, as when a person leaves the history.
 const (
 	typeArrive = 3 * time.Second
 	typeTaken  = 3 * time.Second
 	typePoll   = 50 * time.Millisecond
-	lookAgain  = 3 * time.Second
+	LookAgain  = 3 * time.Second
 	// escapeAlone is how long nothing follows an Escape: a program reads what follows at once as
 	// one key sequence with it, and the Escape is lost.
 	escapeAlone = 250 * time.Millisecond
@@ -37,9 +37,9 @@ type Scroller interface {
 	Scrolling(ctx context.Context) (bool, error)
 }
 
-// typist types into an agent's input box, as a last resort. It types only if the screen patterns
+// Typist types into an agent's input box, as a last resort. It types only if the screen patterns
 // show an idle agent with an empty box: never over what a person began, into a dialog, or blindly.
-type typist struct {
+type Typist struct {
 	f      Facts
 	s      Screen
 	report Report
@@ -54,21 +54,27 @@ type typist struct {
 	pressedAt  time.Time
 }
 
-// typing is the channel of agents that can be reached only by keyboard.
-type typing struct {
-	typist
+// Typing is the channel of agents that can be reached only by keyboard. Channels of programs that
+// have to be woken, or whose own way fails, build on it.
+type Typing struct {
+	Typist
 	// The text sent last, until the agent has visibly taken it. Used only by Deliver.
 	text string
 	ids  []string
 }
 
+// NewTyping returns the channel of a generation.
+func NewTyping(f Facts, s Screen, r Report) *Typing {
+	return &Typing{Typist: Typist{f: f, s: s, report: r}}
+}
+
 func openTyping(_ context.Context, f Facts, s Screen, r Report) (Channel, error) {
-	return &typing{typist: typist{f: f, s: s, report: r}}, nil
+	return NewTyping(f, s, r), nil
 }
 
 // Deliver types all mail as one message. An earlier text that was not seen to be taken comes
 // first: it is never typed twice.
-func (t *typing) Deliver(ctx context.Context, mail []team.Mail) []team.Outcome {
+func (t *Typing) Deliver(ctx context.Context, mail []team.Mail) []team.Outcome {
 	out := make([]team.Outcome, len(mail))
 	if len(t.ids) > 0 {
 		r := t.settle(ctx)
@@ -81,7 +87,7 @@ func (t *typing) Deliver(ctx context.Context, mail []team.Mail) []team.Outcome {
 		if r.State == team.Accepted {
 			t.text, t.ids = "", nil
 		}
-		t.later(lookAgain)
+		t.Later(LookAgain)
 		return out
 	}
 	// A text in the box, or in flight to it, is sent first, as it was typed.
@@ -95,17 +101,17 @@ func (t *typing) Deliver(ctx context.Context, mail []team.Mail) []team.Outcome {
 		}
 		text = strings.Join(texts, "\n\n")
 	}
-	r := t.send(ctx, text, ids...)
+	r := t.Send(ctx, text, ids...)
 	if r.State == team.Injected {
 		t.text, t.ids = text, ids
 		r.State, r.Reason = team.Held, "typed, and its Enter is not seen to have been taken"
-		t.later(lookAgain)
+		t.Later(LookAgain)
 	}
 	for i, m := range mail {
 		out[i] = r
 		if !slices.Contains(ids, m.ID) {
 			out[i] = team.Outcome{State: team.Held, Reason: "what was typed before it is not sent yet"}
-			t.later(lookAgain)
+			t.Later(LookAgain)
 		}
 		out[i].ID = m.ID
 	}
@@ -114,24 +120,24 @@ func (t *typing) Deliver(ctx context.Context, mail []team.Mail) []team.Outcome {
 
 // settle finds out what became of the text sent before: it has left the box, or it is still there
 // and gets another Enter.
-func (t *typing) settle(ctx context.Context) team.Outcome {
+func (t *Typing) settle(ctx context.Context) team.Outcome {
 	seen, err := t.f.look.see(ctx)
 	if err == nil && (seen.Activity == team.Working || seen.HasInput && seen.Input == "") {
 		return team.Outcome{State: team.Accepted, Evidence: "typed and taken: it is not in the input box any more"}
 	}
-	if r := t.send(ctx, t.text); r.State != team.Injected {
+	if r := t.Send(ctx, t.text); r.State != team.Injected {
 		return r
 	}
 	return team.Outcome{State: team.Held, Reason: "typed, and its Enter is not seen to have been taken"}
 }
 
 // Answer refuses: nothing shows which request the dialog on the screen belongs to.
-func (t *typist) Answer(context.Context, team.Reply) error {
+func (t *Typist) Answer(context.Context, team.Reply) error {
 	return team.Errorf(team.CodeNotFound, "%s is answered at its own dialog", t.f.AgentID).WithHint("teamctl attach " + t.f.Name)
 }
 
 // SetMode changes nothing: the mode of the start stays.
-func (t *typist) SetMode(mode team.Mode) string {
+func (t *Typist) SetMode(mode team.Mode) string {
 	if adapter.SameMode(t.f.Link, t.f.Link.Mode, mode) {
 		return ""
 	}
@@ -139,7 +145,7 @@ func (t *typist) SetMode(mode team.Mode) string {
 }
 
 // Interrupt presses Escape if the program supports it, else Ctrl-C.
-func (t *typist) Interrupt(ctx context.Context) error {
+func (t *Typist) Interrupt(ctx context.Context) error {
 	if k, ok := t.s.(Keyer); ok && adapter.Escapes(t.f.Link.Agent) {
 		err := k.Key(ctx, "Escape")
 		t.mu.Lock()
@@ -151,15 +157,15 @@ func (t *typist) Interrupt(ctx context.Context) error {
 }
 
 // alone waits until typed text can no longer combine with the last Escape.
-func (t *typist) alone(ctx context.Context) bool {
+func (t *Typist) alone(ctx context.Context) bool {
 	t.mu.Lock()
 	left := escapeAlone - time.Since(t.escaped)
 	t.mu.Unlock()
 	return left <= 0 || Pause(ctx, left)
 }
 
-// later schedules another attempt at held mail after d, if no event would trigger one.
-func (t *typist) later(d time.Duration) {
+// Later schedules another attempt at held mail after d, if no event would trigger one.
+func (t *Typist) Later(d time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.over || t.again != nil {
@@ -179,7 +185,7 @@ func (t *typist) later(d time.Duration) {
 }
 
 // Close stops the scheduled attempt.
-func (t *typist) Close() {
+func (t *Typist) Close() {
 	t.mu.Lock()
 	t.over = true
 	if t.again != nil && t.again.Stop() {
@@ -190,11 +196,11 @@ func (t *typist) Close() {
 	t.rings.Wait()
 }
 
-// blocked returns why nothing can be typed now, "" if it can.
-func (t *typist) blocked(ctx context.Context) (why string, seen adapter.Seen) {
+// Blocked returns why nothing can be typed now, "" if it can.
+func (t *Typist) Blocked(ctx context.Context) (why string, seen adapter.Seen) {
 	if sc, ok := t.s.(Scroller); ok {
 		if on, err := sc.Scrolling(ctx); err == nil && on {
-			t.later(lookAgain)
+			t.Later(LookAgain)
 			return "a person scrolls in its pane", seen
 		}
 	}
@@ -204,7 +210,7 @@ func (t *typist) blocked(ctx context.Context) (why string, seen adapter.Seen) {
 		// The supervisor has not been notified of this limit. A limit that it knows holds mail back
 		// until the limit ends or a person continues; then the text on the screen blocks nothing.
 		t.report(observation(limited))
-		t.later(lookAgain)
+		t.Later(LookAgain)
 		return "it has reached a usage limit", limited
 	case err != nil:
 		return "its screen cannot be read: " + err.Error(), seen
@@ -220,23 +226,23 @@ func (t *typist) blocked(ctx context.Context) (why string, seen adapter.Seen) {
 	return "", seen
 }
 
-// send types a text and Enter. Injected: the box accepted it. Accepted: the agent is working on
+// Send types a text and Enter. Injected: the box accepted it. Accepted: the agent is working on
 // it. Held: nothing was sent, for the given reason. ids are those of the mail in the text, if any.
-func (t *typist) send(ctx context.Context, text string, ids ...string) team.Outcome {
+func (t *Typist) Send(ctx context.Context, text string, ids ...string) team.Outcome {
 	if !t.alone(ctx) {
 		return team.Outcome{State: team.Held, Reason: "its turn was interrupted this moment"}
 	}
 	text = adapter.Typed(t.f.look.enter(), text)
-	why, seen := t.blocked(ctx)
+	why, seen := t.Blocked(ctx)
 	flies := t.inFlight(seen)
 	switch {
 	case why != "":
 		return team.Outcome{State: team.Held, Reason: why}
 	case flies && !t.lost():
-		t.later(lookAgain)
+		t.Later(LookAgain)
 		return team.Outcome{State: team.Held, Reason: "typed before, and the program may still have to read it"}
 	}
-	if seen.Input != "" && !t.ours(seen.Input, text) {
+	if seen.Input != "" && !t.Ours(seen.Input, text) {
 		return team.Outcome{State: team.Held, Reason: "somebody has begun to type there"}
 	}
 	if seen.Input == "" {
@@ -244,17 +250,17 @@ func (t *typist) send(ctx context.Context, text string, ids ...string) team.Outc
 			return team.Outcome{State: team.Held, Reason: why}
 		}
 	}
-	arrived := t.until(ctx, typeArrive, func(s adapter.Seen) bool { return s.HasInput && t.ours(s.Input, text) })
+	arrived := t.until(ctx, typeArrive, func(s adapter.Seen) bool { return s.HasInput && t.Ours(s.Input, text) })
 	if !arrived {
-		t.later(lookAgain)
+		t.Later(LookAgain)
 		return team.Outcome{State: team.Held, Reason: "typed, and not seen to have arrived"}
 	}
 	if !Pause(ctx, t.f.look.enter().Wait) {
 		return team.Outcome{State: team.Held, Reason: "typed, and not sent"}
 	}
 	// A person may have typed after it, or a dialog may have opened.
-	if why, seen = t.blocked(ctx); why != "" || !t.ours(seen.Input, text) {
-		t.later(lookAgain)
+	if why, seen = t.Blocked(ctx); why != "" || !t.Ours(seen.Input, text) {
+		t.Later(LookAgain)
 		return team.Outcome{State: team.Held, Reason: "typed, and not sent: " + cmp.Or(why, "somebody types there")}
 	}
 	t.inFlight(seen) // it has arrived
@@ -274,10 +280,10 @@ func (t *typist) send(ctx context.Context, text string, ids ...string) team.Outc
 
 var pasted = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)^\[pasted (text|content|~?\d+ lines)`) })
 
-// ours reports whether the box holds the typed text, whole or as far as it is shown; many programs
+// Ours reports whether the box holds the typed text, whole or as far as it is shown; many programs
 // show a long paste as a placeholder. A text that was typed twice, because a slow program did not
 // show it in time, is still ours: otherwise it would stay there for ever as somebody else's.
-func (t *typist) ours(input, text string) bool {
+func (t *Typist) Ours(input, text string) bool {
 	if pasted().MatchString(input) {
 		return true
 	}
@@ -291,7 +297,7 @@ func (t *typist) ours(input, text string) bool {
 }
 
 // until looks at the screen until ok returns true, or until limit has passed.
-func (t *typist) until(ctx context.Context, limit time.Duration, ok func(adapter.Seen) bool) bool {
+func (t *Typist) until(ctx context.Context, limit time.Duration, ok func(adapter.Seen) bool) bool {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	tick := time.NewTicker(typePoll)

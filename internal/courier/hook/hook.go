@@ -1,5 +1,11 @@
-// Package hook runs when an agent CLI calls one of its hooks: it gives mail to the agent, reports
-// to the supervisor what the event shows, and answers permission requests.
+// Package hook delivers mail to agents whose program calls hooks: Claude Code and Gemini CLI.
+//
+// Run is the hook itself, a process that the agent's program starts: it gives mail to the agent,
+// reports to the supervisor what the event shows, and answers permission requests. Open is the
+// supervisor's side, a channel: it types one line to wake an idle agent that no hook would, reads
+// the transcript for mail that a hook has given, answers dialogs by their keys, and types the mail
+// itself if no hook runs. The two share files of the bundle: seen.json (what the newest hook has
+// seen), conversation.json, and wait.lock (held by the hook that waits for mail).
 //
 // A hook must never be in the agent's way. It answers within a bound, a short one if the agent
 // waits for it. On any failure (the team is gone, the ledger is busy, the input is not understood)

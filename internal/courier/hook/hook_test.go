@@ -368,7 +368,7 @@ func TestWaiterWakesAnIdleAgentAndThereIsOne(t *testing.T) {
 		}))
 	}()
 	until(t, "a waiter", func() bool {
-		on, err := filelock.IsHeld(courier.WaitLock(r.team.Layout.Bundle("ann")))
+		on, err := filelock.IsHeld(waitLock(r.team.Layout.Bundle("ann")))
 		return err == nil && on
 	})
 	if second := r.call("Wait", inC1); second != (adapter.HookReply{}) {
@@ -416,7 +416,7 @@ func TestWaiterLeavesAnAgentThatIsNotLoggedIn(t *testing.T) {
 		}))
 	}()
 	until(t, "a waiter", func() bool {
-		on, err := filelock.IsHeld(courier.WaitLock(r.team.Layout.Bundle("ann")))
+		on, err := filelock.IsHeld(waitLock(r.team.Layout.Bundle("ann")))
 		return err == nil && on
 	})
 	select { // nothing shows that it has looked; a correct one passes however long that takes

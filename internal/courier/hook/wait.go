@@ -27,7 +27,7 @@ const (
 // One runs at a time. It exits with the team, with its agent, or with its answer; a busy ledger is
 // no reason to exit.
 func (r *run) wait(ctx context.Context) error {
-	lock, ok, err := filelock.TryLock(courier.WaitLock(r.bundle))
+	lock, ok, err := filelock.TryLock(waitLock(r.bundle))
 	if err != nil || !ok {
 		return firstError(r.Write(adapter.HookReply{}), err)
 	}

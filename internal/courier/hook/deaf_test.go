@@ -1,27 +1,27 @@
-package courier
+package hook
 
 import (
 	"context"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/teamctl/teamctl/internal/adapter"
+	"github.com/teamctl/teamctl/internal/courier"
 	"github.com/teamctl/teamctl/internal/courier/couriertest"
 	"github.com/teamctl/teamctl/team"
 )
 
 // unheard returns a channel to an idle program whose hooks were never heard.
-func unheard(t *testing.T) (*hooks, *fakeScreen, *couriertest.Watcher) {
+func unheard(t *testing.T) (*channel, *couriertest.Screen, *couriertest.Watcher) {
 	t.Helper()
-	s := &fakeScreen{}
-	ch, f, w := typed(t, s, openHooks, adapter.WayHooks)
-	if err := os.Remove(filepath.Join(string(f.Bundle), seenFile)); err != nil {
+	s := &couriertest.Screen{}
+	h, f, w := woken(t, s)
+	if err := os.Remove(courier.SeenPath(f.Bundle)); err != nil {
 		t.Fatal(err)
 	}
-	return ch.(*hooks), s, w
+	return h, s, w
 }
 
 func saysNoHooks(want bool) func(team.Observation) bool {
@@ -33,23 +33,23 @@ func saysNoHooks(want bool) func(team.Observation) bool {
 func TestMailWithoutHooks(t *testing.T) {
 	t.Parallel()
 	h, s, w := unheard(t)
-	if out := h.Deliver(t.Context(), mail("a")); out[0].State != "" || s.lines() != "" {
-		t.Fatalf("before its first hook can have come: %+v, typed %q", out, s.lines())
+	if out := h.Deliver(t.Context(), couriertest.Mail("a")); out[0].State != "" || s.Lines() != "" {
+		t.Fatalf("before its first hook can have come: %+v, typed %q", out, s.Lines())
 	}
 	h.patience = 0
-	if out := h.Deliver(t.Context(), mail("a")); out[0].State != team.Accepted || s.lines() != "text of a" {
-		t.Fatalf("%+v, typed %q", out, s.lines())
+	if out := h.Deliver(t.Context(), couriertest.Mail("a")); out[0].State != team.Accepted || s.Lines() != "text of a" {
+		t.Fatalf("%+v, typed %q", out, s.Lines())
 	}
 	w.Wait(t, "no hooks", 0, saysNoHooks(true))
-	ids, err := Typed(h.f.Bundle, h.f.Generation)
+	ids, err := courier.Typed(h.f.Bundle, h.f.Generation)
 	if err != nil || !ids["a"] || len(ids) != 1 {
 		t.Errorf("hooks may give what was typed: %v, %v", ids, err)
 	}
-	if err := WriteSeen(h.f.Bundle, SeenFile{Generation: h.f.Generation, Seen: team.Observation{At: time.Now()}}); err != nil {
+	if err := courier.WriteSeen(h.f.Bundle, courier.SeenFile{Generation: h.f.Generation, Seen: team.Observation{At: time.Now()}}); err != nil {
 		t.Fatal(err)
 	}
-	if h.Deliver(t.Context(), mail("b")); s.lines() != "text of a|"+adapter.WakeText {
-		t.Errorf("a hook was heard: typed %q", s.lines())
+	if h.Deliver(t.Context(), couriertest.Mail("b")); s.Lines() != "text of a|"+adapter.WakeText {
+		t.Errorf("a hook was heard: typed %q", s.Lines())
 	}
 	w.Wait(t, "hooks", 0, saysNoHooks(false))
 }
@@ -59,22 +59,22 @@ func TestTypedMailStaysTyped(t *testing.T) {
 	t.Parallel()
 	h, s, _ := unheard(t)
 	h.patience = 0
-	s.onPaste = func(s *fakeScreen) { s.scrolls = true } // a person begins to scroll at that moment
-	if out := h.Deliver(t.Context(), mail("a")); out[0].State != team.Held {
+	s.OnPaste = func(s *couriertest.Screen) { s.Scrolls = true } // a person begins to scroll at that moment
+	if out := h.Deliver(t.Context(), couriertest.Mail("a")); out[0].State != team.Held {
 		t.Fatalf("%+v", out)
 	}
-	s.with(func() { s.scrolls, s.onPaste = false, nil })
-	if err := WriteSeen(h.f.Bundle, SeenFile{Generation: h.f.Generation, Seen: team.Observation{At: time.Now()}}); err != nil {
+	s.With(func() { s.Scrolls, s.OnPaste = false, nil })
+	if err := courier.WriteSeen(h.f.Bundle, courier.SeenFile{Generation: h.f.Generation, Seen: team.Observation{At: time.Now()}}); err != nil {
 		t.Fatal(err)
 	}
-	ch, err := openHooks(context.Background(), h.f, s, h.report) // another supervisor
+	ch, err := Open(context.Background(), h.f, s, h.report) // another supervisor
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(ch.Close)
-	out := ch.Deliver(t.Context(), mail("a", "b"))
-	if out[0].State != team.Accepted || out[1].State != team.Held || s.lines() != "text of a" {
-		t.Errorf("%+v, typed %q", out, s.lines())
+	out := ch.Deliver(t.Context(), couriertest.Mail("a", "b"))
+	if out[0].State != team.Accepted || out[1].State != team.Held || s.Lines() != "text of a" {
+		t.Errorf("%+v, typed %q", out, s.Lines())
 	}
 }
 
@@ -88,20 +88,20 @@ func TestWakeUpsWithoutEffectEnd(t *testing.T) {
 			h.f.Link.Agent = adapter.Codex // it calls no hook at its start
 			want := adapter.WakeText
 			if once {
-				if err := WriteSeen(h.f.Bundle, SeenFile{Generation: h.f.Generation, Seen: team.Observation{At: time.Now()}}); err != nil {
+				if err := courier.WriteSeen(h.f.Bundle, courier.SeenFile{Generation: h.f.Generation, Seen: team.Observation{At: time.Now()}}); err != nil {
 					t.Fatal(err)
 				}
 				want += "|" + adapter.WakeText
 			}
 			want += "|text of a"
 			for range 5 {
-				h.Deliver(t.Context(), mail("a"))
+				h.Deliver(t.Context(), couriertest.Mail("a"))
 				h.woken = h.woken.Add(-wakeAgain)
-				if s.lines() == want {
+				if s.Lines() == want {
 					break
 				}
 			}
-			if got := s.lines(); got != want {
+			if got := s.Lines(); got != want {
 				t.Fatalf("typed %q, want %q", got, want)
 			}
 			w.Wait(t, "no hooks", 0, saysNoHooks(true))
@@ -115,13 +115,13 @@ func TestWakeUpThatWasHeard(t *testing.T) {
 	h, s, _ := unheard(t)
 	h.f.Link.Agent = adapter.Codex
 	for range 4 {
-		h.Deliver(t.Context(), mail("a"))
+		h.Deliver(t.Context(), couriertest.Mail("a"))
 		h.woken = h.woken.Add(-wakeAgain)
-		if err := WriteSeen(h.f.Bundle, SeenFile{Generation: h.f.Generation, Seen: team.Observation{At: time.Now()}}); err != nil {
+		if err := courier.WriteSeen(h.f.Bundle, courier.SeenFile{Generation: h.f.Generation, Seen: team.Observation{At: time.Now()}}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got := s.lines(); strings.Contains(got, "text of a") {
+	if got := s.Lines(); strings.Contains(got, "text of a") {
 		t.Errorf("typed %q", got)
 	}
 }
@@ -129,14 +129,14 @@ func TestWakeUpThatWasHeard(t *testing.T) {
 // A message that some version would cut off is typed while the version is unknown.
 func TestLongMailOfAnUnknownVersionIsTyped(t *testing.T) {
 	t.Parallel()
-	f := Facts{Bundle: team.Bundle(t.TempDir()), Generation: "g1", Link: adapter.Link{Agent: adapter.Claude, Generation: "g1", Assumed: "2.1.34"}}
-	if err := WriteSeen(f.Bundle, SeenFile{Generation: "g1", Seen: team.Observation{At: time.Now()}}); err != nil { // it runs its hooks
+	f := courier.Facts{Bundle: team.Bundle(t.TempDir()), Generation: "g1", Link: adapter.Link{Agent: adapter.Claude, Generation: "g1", Assumed: "2.1.34"}}
+	if err := courier.WriteSeen(f.Bundle, courier.SeenFile{Generation: "g1", Seen: team.Observation{At: time.Now()}}); err != nil { // it runs its hooks
 		t.Fatal(err)
 	}
 	long, short := team.Mail{ID: "long", Text: strings.Repeat("x", 20_000)}, team.Mail{ID: "short", Text: "short"}
-	typed := func(f Facts) []team.Mail {
+	typed := func(f courier.Facts) []team.Mail {
 		t.Helper()
-		h := &hooks{typing: typing{typist: typist{f: f}}}
+		h := &channel{Typing: courier.NewTyping(f, nil, nil), f: f}
 		out, err := h.typedMail(t.Context(), []team.Mail{short, long})
 		if h.given != nil {
 			h.given.Close()
@@ -154,7 +154,7 @@ func TestLongMailOfAnUnknownVersionIsTyped(t *testing.T) {
 	if out := typed(f); len(out) != 1 || out[0].ID != "long" {
 		t.Errorf("typed: %+v", out)
 	}
-	if ids, err := Typed(f.Bundle, "g1"); err != nil || !ids["long"] || ids["short"] {
+	if ids, err := courier.Typed(f.Bundle, "g1"); err != nil || !ids["long"] || ids["short"] {
 		t.Errorf("hooks are to leave alone %v, %v", ids, err)
 	}
 }

@@ -1,4 +1,4 @@
-package courier
+package hook
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/internal/adapter"
+	"github.com/teamctl/teamctl/internal/courier"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -30,23 +31,22 @@ type deafness struct {
 	wakeUps  int           // consecutive wake-ups without effect
 	// given records the typed messages. Hooks skip them, since a hook may be heard while a message
 	// is being typed. nil: none is typed.
-	given *Journal
+	given *courier.Journal
 }
 
 // heardAt returns when a hook of this generation was heard last, and whether one ever was.
-func (h *hooks) heardAt() (at time.Time, ever bool) {
-	var last SeenFile
-	err := ReadJSON(h.f.Bundle, seenFile, &last)
-	return last.Seen.At, err == nil && last.Generation == h.f.Generation
+func (h *channel) heardAt() (at time.Time, ever bool) {
+	last, ever, err := courier.ReadSeen(h.f.Bundle, h.f.Generation)
+	return last.At, err == nil && ever
 }
 
 // typedMail returns the part of the mail to type: all of it if no hook runs; otherwise messages
 // that a hook of a still unknown version may not take whole, and messages that were partly typed.
-func (h *hooks) typedMail(ctx context.Context, mail []team.Mail) (typed []team.Mail, err error) {
+func (h *channel) typedMail(ctx context.Context, mail []team.Mail) (typed []team.Mail, err error) {
 	if h.isDeaf(ctx) {
 		return mail, h.keepFromHooks(mail)
 	}
-	begun, err := Typed(h.f.Bundle, h.f.Generation)
+	begun, err := courier.Typed(h.f.Bundle, h.f.Generation)
 	if err != nil {
 		return nil, err
 	}
@@ -55,9 +55,9 @@ func (h *hooks) typedMail(ctx context.Context, mail []team.Mail) (typed []team.M
 }
 
 // keepFromHooks records that messages are typed.
-func (h *hooks) keepFromHooks(mail []team.Mail) (err error) {
+func (h *channel) keepFromHooks(mail []team.Mail) (err error) {
 	if len(mail) > 0 && h.given == nil {
-		if h.given, err = OpenJournal(string(h.f.Bundle), h.f.Generation); err != nil {
+		if h.given, err = courier.OpenJournal(string(h.f.Bundle), h.f.Generation); err != nil {
 			return err
 		}
 	}
@@ -71,29 +71,29 @@ func (h *hooks) keepFromHooks(mail []team.Mail) (err error) {
 
 // tooLong reports whether some version of a program whose version is still unknown may cut off the
 // message.
-func (h *hooks) tooLong(m team.Mail) bool {
+func (h *channel) tooLong(m team.Mail) bool {
 	l := h.f.Link
-	return l.Assumed != "" && !h.f.version().Known() && !adapter.FitsAtEnd(l.Agent, h.f.version(), m.Text+"\n\n")
+	return l.Assumed != "" && !h.f.Version().Known() && !adapter.FitsAtEnd(l.Agent, h.f.Version(), m.Text+"\n\n")
 }
 
 // typeMail types some of the mail; the rest waits behind it.
-func (h *hooks) typeMail(ctx context.Context, mail, typed []team.Mail, err error) []team.Outcome {
+func (h *channel) typeMail(ctx context.Context, mail, typed []team.Mail, err error) []team.Outcome {
 	if err != nil {
-		h.later(lookAgain)
-		return Held(mail, err.Error())
+		h.Later(courier.LookAgain)
+		return courier.Held(mail, err.Error())
 	}
-	out := Held(mail, "what is typed before it is not sent yet")
-	for _, o := range h.typing.Deliver(ctx, typed) {
+	out := courier.Held(mail, "what is typed before it is not sent yet")
+	for _, o := range h.Typing.Deliver(ctx, typed) {
 		out[slices.IndexFunc(mail, func(m team.Mail) bool { return m.ID == o.ID })] = o
 	}
 	if len(typed) < len(mail) {
-		h.later(lookAgain)
+		h.Later(courier.LookAgain)
 	}
 	return out
 }
 
 // isDeaf reports whether no hook of the program runs, as far as known.
-func (h *hooks) isDeaf(ctx context.Context) bool {
+func (h *channel) isDeaf(ctx context.Context) bool {
 	at, ever := h.heardAt()
 	switch {
 	case !h.deaf.IsZero() && ever && at.After(h.deaf):
@@ -106,7 +106,7 @@ func (h *hooks) isDeaf(ctx context.Context) bool {
 		h.atRest = time.Time{}
 		return false
 	}
-	if why, _ := h.blocked(ctx); why != "" {
+	if why, _ := h.Blocked(ctx); why != "" {
 		h.atRest = time.Time{}
 		return false
 	}
@@ -121,7 +121,7 @@ func (h *hooks) isDeaf(ctx context.Context) bool {
 }
 
 // mayBeDeaf returns the time until it is clear whether the first hook comes; 0 if none is awaited.
-func (h *hooks) mayBeDeaf() time.Duration {
+func (h *channel) mayBeDeaf() time.Duration {
 	if h.atRest.IsZero() {
 		return 0
 	}
@@ -130,7 +130,7 @@ func (h *hooks) mayBeDeaf() time.Duration {
 
 // fruitless counts a finished wake-up and reports whether it shows that no hook runs: its mail is
 // still there, and no hook was heard since.
-func (h *hooks) fruitless(mail []team.Mail) bool {
+func (h *channel) fruitless(mail []team.Mail) bool {
 	if h.called.IsZero() || !slices.ContainsFunc(mail, func(m team.Mail) bool { return h.wokenFor[m.ID] }) {
 		return false
 	}
@@ -147,12 +147,12 @@ func (h *hooks) fruitless(mail []team.Mail) bool {
 	return true
 }
 
-func (h *hooks) goDeaf() {
+func (h *channel) goDeaf() {
 	h.deaf = time.Now()
 	h.f.Log.Warn("no hook is heard: its mail is typed", "member", h.f.Name, "generation", h.f.Generation)
 	h.sayDeaf(true)
 }
 
-func (h *hooks) sayDeaf(deaf bool) {
+func (h *channel) sayDeaf(deaf bool) {
 	h.report(team.Observation{Tier: team.TierScreen, At: time.Now(), Source: "hooks", NoHooks: &deaf})
 }

@@ -1,10 +1,11 @@
-package courier
+package hook
 
 import (
 	"log/slog"
 	"testing"
 
 	"github.com/teamctl/teamctl/internal/adapter"
+	"github.com/teamctl/teamctl/internal/courier"
 	"github.com/teamctl/teamctl/internal/courier/couriertest"
 	"github.com/teamctl/teamctl/team"
 )
@@ -12,10 +13,10 @@ import (
 func TestHooksSayWhenAModeTakesEffect(t *testing.T) {
 	t.Parallel()
 	r := couriertest.New(t)
-	f := Facts{Bundle: team.Bundle(r.Dir), Generation: "g1", Log: slog.New(slog.DiscardHandler), Link: adapter.Link{Agent: adapter.Claude, Version: "2.1.329", Mode: team.ModePlan, Ways: []adapter.Way{adapter.WayHooks}}}
+	f := courier.Facts{Bundle: team.Bundle(r.Dir), Generation: "g1", Log: slog.New(slog.DiscardHandler), Link: adapter.Link{Agent: adapter.Claude, Version: "2.1.329", Mode: team.ModePlan, Ways: []adapter.Way{adapter.WayHooks}}}
 	open := func() {
 		t.Helper()
-		ch, err := openHooks(t.Context(), f, nil, r.Report)
+		ch, err := Open(t.Context(), f, nil, r.Report)
 		r.Use(t, ch, err)
 	}
 	open()
@@ -25,7 +26,7 @@ func TestHooksSayWhenAModeTakesEffect(t *testing.T) {
 		}
 	}
 	// The agent's own report counts.
-	if err := WriteSeen(f.Bundle, SeenFile{"g1", team.Observation{Mode: team.ModeAcceptEdits}}); err != nil {
+	if err := courier.WriteSeen(f.Bundle, courier.SeenFile{Generation: "g1", Seen: team.Observation{Mode: team.ModeAcceptEdits}}); err != nil {
 		t.Fatal(err)
 	}
 	for mode, want := range map[team.Mode]string{team.ModePlan: adapter.WithItsNextRequest, team.ModeAcceptEdits: ""} {

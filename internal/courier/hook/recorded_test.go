@@ -1,4 +1,4 @@
-package courier
+package hook
 
 import (
 	"encoding/json"
@@ -8,25 +8,26 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/internal/adapter"
+	"github.com/teamctl/teamctl/internal/courier"
+	"github.com/teamctl/teamctl/internal/courier/couriertest"
 	"github.com/teamctl/teamctl/internal/filelock"
 	"github.com/teamctl/teamctl/team"
 )
 
-// given returns mail that a hook has handed over, with its frame.
-func given(id, text string) team.Mail {
+// framed returns mail that a hook has handed over, with its frame.
+func framed(id, text string) team.Mail {
 	return team.Mail{ID: id, Again: true, Text: "a notice\n\n<teammate-message message_id=\"" + id + "\">\n" + text + "\n</teammate-message>"}
 }
 
 // recording returns a channel to a version of Claude Code, and a function that writes its
 // transcript.
-func recording(t *testing.T, version string) (h *hooks, s *fakeScreen, write func(entries ...any)) {
+func recording(t *testing.T, version string) (h *channel, s *couriertest.Screen, write func(entries ...any)) {
 	t.Helper()
-	s = &fakeScreen{}
-	ch, f, _ := typed(t, s, openHooks, adapter.WayHooks)
-	h = ch.(*hooks)
+	s = &couriertest.Screen{}
+	h, f, _ := woken(t, s)
 	h.f.Link.Agent, h.f.Link.Version, h.f.Session = adapter.Claude, version, "s1"
 	file := filepath.Join(t.TempDir(), "transcript.jsonl")
-	if err := WriteConversation(f.Bundle, Conversation{Session: "s1", ID: "c1", Transcript: file}); err != nil {
+	if err := courier.WriteConversation(f.Bundle, courier.Conversation{Session: "s1", ID: "c1", Transcript: file}); err != nil {
 		t.Fatal(err)
 	}
 	return h, s, func(entries ...any) {
@@ -51,7 +52,7 @@ func recording(t *testing.T, version string) (h *hooks, s *fakeScreen, write fun
 func TestHooksAreAsked(t *testing.T) {
 	t.Parallel()
 	h, s, write := recording(t, "2.1.112")
-	held, queued, cut := given("m1", "all of it"), given("m2", "in the queue"), given("m3", "a long text, of which a part is shown")
+	held, queued, cut := framed("m1", "all of it"), framed("m2", "in the queue"), framed("m3", "a long text, of which a part is shown")
 	write(
 		map[string]any{"type": "attachment", "attachment": map[string]any{"type": "hook_additional_context", "content": []string{held.Text}}},
 		map[string]any{"type": "queue-operation", "operation": "enqueue", "content": queued.Text},
@@ -63,8 +64,8 @@ func TestHooksAreAsked(t *testing.T) {
 		out[2].ID != "m2" || out[2].State != "" || !out[2].Pending {
 		t.Errorf("%+v", out)
 	}
-	if s.lines() != "" {
-		t.Errorf("typed %q", s.lines())
+	if s.Lines() != "" {
+		t.Errorf("typed %q", s.Lines())
 	}
 }
 
@@ -75,16 +76,16 @@ func TestLostWithoutATranscript(t *testing.T) {
 	t.Parallel()
 	for _, version := range []string{"2.1.34", ""} {
 		h, s, write := recording(t, version)
-		mail := []team.Mail{given("m1", "in a turn that is interrupted")}
+		mail := []team.Mail{framed("m1", "in a turn that is interrupted")}
 		write(map[string]any{"type": "attachment", "attachment": map[string]any{"type": "hook_additional_context", "content": []string{mail[0].Text}}})
 		h.opened = time.Now().Add(-waiterBack)
-		s.with(func() { s.above = "⠏ Thinking... (esc to cancel, 3s)" })
-		if out := h.Deliver(t.Context(), mail); len(out) != 1 || out[0].State != "" || !out[0].Pending || s.lines() != "" {
-			t.Errorf("at work: %+v, typed %q", out, s.lines())
+		s.With(func() { s.Above = "⠏ Thinking... (esc to cancel, 3s)" })
+		if out := h.Deliver(t.Context(), mail); len(out) != 1 || out[0].State != "" || !out[0].Pending || s.Lines() != "" {
+			t.Errorf("at work: %+v, typed %q", out, s.Lines())
 		}
-		s.with(func() { s.above = "" })
-		if out := h.Deliver(t.Context(), mail); len(out) != 1 || out[0].State != "" || out[0].Pending || s.lines() != adapter.WakeText {
-			t.Errorf("at rest: %+v, typed %q", out, s.lines())
+		s.With(func() { s.Above = "" })
+		if out := h.Deliver(t.Context(), mail); len(out) != 1 || out[0].State != "" || out[0].Pending || s.Lines() != adapter.WakeText {
+			t.Errorf("at rest: %+v, typed %q", out, s.Lines())
 		}
 	}
 }
@@ -95,22 +96,22 @@ func TestWokenForLostMail(t *testing.T) {
 	t.Parallel()
 	h, s, write := recording(t, "2.1.329")
 	write()
-	lost := []team.Mail{given("m1", "lost")}
-	lock, err := filelock.Lock(t.Context(), WaitLock(h.f.Bundle))
+	lost := []team.Mail{framed("m1", "lost")}
+	lock, err := filelock.Lock(t.Context(), waitLock(h.f.Bundle))
 	if err != nil {
 		t.Fatal(err)
 	}
 	h.Deliver(t.Context(), lost)
 	h.alone = time.Now().Add(-waiterBack)
 	h.Deliver(t.Context(), lost)
-	if s.lines() != "" {
-		t.Fatalf("a hook waits: typed %q", s.lines())
+	if s.Lines() != "" {
+		t.Fatalf("a hook waits: typed %q", s.Lines())
 	}
 	if err := lock.Unlock(); err != nil {
 		t.Fatal(err)
 	}
-	if h.Deliver(t.Context(), lost); s.lines() != "" {
-		t.Fatalf("a hook that waits may come back: typed %q", s.lines())
+	if h.Deliver(t.Context(), lost); s.Lines() != "" {
+		t.Fatalf("a hook that waits may come back: typed %q", s.Lines())
 	}
 	for range 3 {
 		h.alone = time.Now().Add(-waiterBack)
@@ -119,7 +120,7 @@ func TestWokenForLostMail(t *testing.T) {
 		}
 		h.woken = h.woken.Add(-wakeAgain)
 	}
-	if s.lines() != adapter.WakeText {
-		t.Errorf("typed %q", s.lines())
+	if s.Lines() != adapter.WakeText {
+		t.Errorf("typed %q", s.Lines())
 	}
 }
