@@ -18,10 +18,10 @@ import (
 	"github.com/teamctl/teamctl/tool"
 )
 
-// TestACP: a turn of an agent on the Agent Client Protocol that fails, is refused or is
-// interrupted is told to the lead as such. What it uses is counted, and at a usage limit it
-// is limited: its mail is held, over a kill of the supervisor too, and comes once when the
-// limit is ended.
+// TestACP checks agents that speak the Agent Client Protocol. A turn that fails, is refused or is
+// interrupted is reported to the lead as such. Usage is counted. At a usage limit the agent is
+// limited: its mail is held, also across a kill of the supervisor, and arrives once when the limit
+// ends.
 func TestACP(t *testing.T) {
 	if _, err := exec.LookPath("tmux"); err != nil {
 		t.Skip("no tmux")
@@ -94,7 +94,7 @@ func TestACP(t *testing.T) {
 		t.Errorf("it is %s, and came %d times", s.state(id).State, n)
 	}
 	s.must("usage", "resume", "acp")
-	s.must("ps") // starts the next supervisor, which tells it to go on
+	s.must("ps") // starts the next supervisor, which tells the agent to continue
 	s.arrives("held-for-ann")
 	s.arrives("The usage limit that stopped you is over")
 	s.is(team.Accepted, id)
@@ -108,7 +108,7 @@ func TestACP(t *testing.T) {
 	used(3)
 }
 
-// failsAndIsInterrupted has one member's turns end in each way that is not by itself.
+// failsAndIsInterrupted has one member's turns end in each way other than by completion.
 func (s *standIns) failsAndIsInterrupted(name string) {
 	s.Helper()
 	told := func(reason, words string) {

@@ -11,8 +11,8 @@ import (
 	"github.com/teamctl/teamctl/internal/agentlab"
 )
 
-// mailBehindDialog: messages that come while a program asks for a permission answer
-// nothing, and are all there once the question is answered.
+// mailBehindDialog checks that messages which arrive while a program asks for a permission do not
+// answer the question, and that all of them arrive once it is answered.
 func mailBehindDialog(ctx context.Context, w *world, c agentlab.Client) (string, error) {
 	if err := w.idle(ctx, "mate"); err != nil {
 		return "", err
@@ -47,8 +47,8 @@ func mailBehindDialog(ctx context.Context, w *world, c agentlab.Client) (string,
 	return w.compared(ctx, c, letters)
 }
 
-// allow says yes to what the program asks: in the queue, or where its version asks at its
-// own dialog, there.
+// allow approves what the program asks: in the queue or, for versions that ask at their own dialog,
+// there.
 func (w *world) allow(ctx context.Context, c agentlab.Client) error {
 	if c.Older {
 		return w.press(ctx, "demo", "mate", "Enter")
@@ -61,8 +61,8 @@ func (w *world) allow(ctx context.Context, c agentlab.Client) error {
 	return err
 }
 
-// mailBehindDraft: what a person has begun to write is neither sent nor changed by the
-// messages that come, whichever way they come, and all of them are there once it is sent.
+// mailBehindDraft checks that messages neither send nor change what a person has begun to write, by
+// whichever way they arrive, and that all of them arrive once the draft is sent.
 func mailBehindDraft(ctx context.Context, w *world, c agentlab.Client) (string, error) {
 	if err := w.idle(ctx, "mate"); err != nil {
 		return "", err
@@ -104,7 +104,7 @@ func mailBehindDraft(ctx context.Context, w *world, c agentlab.Client) (string, 
 	return note, err
 }
 
-// is waits until a member is shown as doing something.
+// is waits until a member is shown with an activity.
 func (w *world) is(ctx context.Context, name, activity string) error {
 	return w.until(ctx, activity, func() (bool, error) {
 		m, err := w.member(ctx, name)
@@ -126,8 +126,8 @@ func (w *world) shown(ctx context.Context, name, word string) error {
 	})
 }
 
-// seen waits until teamctl has done with letters what it does now: each was accepted, or
-// it is said what the first of the others waits for.
+// seen waits until teamctl has done with letters what it can do now: each was accepted, or the
+// state of the others says what they wait for.
 func (w *world) seen(ctx context.Context, letters []agentlab.Letter) error {
 	return w.until(ctx, "accepted or held", func() (bool, error) {
 		if err := w.receipts(ctx, letters, false); err != nil {

@@ -16,12 +16,12 @@ import (
 
 const rowBridge = "a burst over the bridge, which is killed amid it"
 
-// nativeTeam is the team that the program has of its own.
+// nativeTeam is the native team of the program.
 const nativeTeam = "alpha"
 
-// overBridge: a teammate that the program itself would have started, in a team of the
-// program's own, gets a burst over the bridge while it works. The bridge is killed amid it
-// and started again. Each message reaches the model once, and each receipt is true.
+// overBridge sends a burst over the bridge to a native teammate of the program while it works, and
+// kills and restarts the bridge meanwhile. Each message reaches the model once, and each receipt is
+// true.
 func overBridge(ctx context.Context, w *world, c agentlab.Client) (note string, err error) {
 	if !c.Native {
 		return "-", nil
@@ -59,7 +59,7 @@ func overBridge(ctx context.Context, w *world, c agentlab.Client) (note string, 
 	if err := w.longOf(ctx, "native", w.busy, w.token("then")); err != nil {
 		return "", err
 	}
-	// The program has an answer of its own to its own frame in a text.
+	// The program reacts to its own frame in a text.
 	letters := slices.DeleteFunc(agentlab.Nasty(w.token("burst"), w.letters), func(l agentlab.Letter) bool { return strings.Contains(l.Text, "teammate-message") })
 	if err := w.post(ctx, "native", letters[:len(letters)/2]); err != nil {
 		return "", err
@@ -88,10 +88,10 @@ func overBridge(ctx context.Context, w *world, c agentlab.Client) (note string, 
 	return t.String(), err
 }
 
-// makeNative writes a team of the program's own, as its lead does.
+// makeNative writes a native team, as its lead does.
 func (w *world) makeNative(c agentlab.Client) error {
 	lead := ""
-	if !c.Older { // it writes who leads
+	if !c.Older { // it records its lead
 		lead = fmt.Sprintf(`"leadProcess":{"pid":%d},`, os.Getpid())
 	}
 	member := func(name, kind, pane string) string {
@@ -135,7 +135,7 @@ func (w *world) bridge() (*bridging, error) {
 	return b, nil
 }
 
-// kill kills it, once, and waits for its end; a bridge that has ended before is an error.
+// kill kills the bridge once and waits for its end; a bridge that has exited before is an error.
 func (b *bridging) kill() error {
 	if b.done {
 		return nil

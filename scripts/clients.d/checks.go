@@ -15,7 +15,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// check is one row. note, when not empty, stands in the table instead of "yes".
+// check is one row. A non-empty note is shown in the table instead of "yes".
 type check struct {
 	name string
 	do   func(ctx context.Context, w *world, c agentlab.Client) (note string, err error)
@@ -41,7 +41,7 @@ var checks = []check{
 	{rowAmid, mailAmidKills},
 	{rowDialog, mailBehindDialog},
 	{rowDraft, mailBehindDraft},
-	{rowBusy, mailBusy}, // with long messages, which each later request of a conversation has
+	{rowBusy, mailBusy}, // with long messages, which every later request of the conversation contains
 	{rowIdle, mailIdle},
 	{"asked to stop, it ends by itself within 10 s", shutsDown},
 	{"a turn that fails is told as failed", fails},
@@ -146,7 +146,7 @@ func (w *world) state(ctx context.Context, id string) (string, error) {
 	return m.Deliveries[0].State, nil
 }
 
-// long begins a turn that works for some seconds, and returns once it does.
+// long begins a turn that works for some seconds, and returns once the turn has begun.
 func (w *world) long(ctx context.Context, seconds int, then string) error {
 	return w.longOf(ctx, "mate", seconds, then)
 }
@@ -158,11 +158,11 @@ func (w *world) longOf(ctx context.Context, name string, seconds int, then strin
 // scripts is how often a script is sent until the model carries it out.
 const scripts = 3
 
-// runs begins a turn that runs a command and says a word then, and returns once the model
-// has asked for the command. An interrupt that comes late may end a turn before the model
-// is asked. What a hook of the next turn adds then precedes the program's note of that
-// interrupt in the request, and the scripted model drops what precedes the note: the
-// message has arrived, and its script is sent again.
+// runs begins a turn that runs a command and then says a word, and returns once the model has asked
+// for the command. A late interrupt may end a turn before the model is asked. What a hook of the
+// next turn adds then precedes the program's note of that interrupt in the request, and the
+// scripted model drops what precedes the note: the message has arrived, and its script is sent
+// again.
 func (w *world) runs(ctx context.Context, name, command, then string) error {
 	for range scripts {
 		before := len(w.model.Requests())
@@ -176,8 +176,8 @@ func (w *world) runs(ctx context.Context, name, command, then string) error {
 	return fmt.Errorf("%s came in %d requests, and the model has called no tool", then, scripts)
 }
 
-// began waits until the model has answered the request in which a word came in with a call,
-// or until the agent is at rest without that. Requests up to the number before are older.
+// began waits until the model has answered the request with a word by a call, or until the agent is
+// at rest without that request. Requests up to number before are older.
 func (w *world) began(ctx context.Context, name, then string, before int) (began bool, err error) {
 	if _, err := w.request(ctx, then, func(r fakemodelRequest) bool { return r.Seq > before && strings.Contains(r.New, then) }); err != nil {
 		return false, err
@@ -228,7 +228,7 @@ func (w *world) midTurn(ctx context.Context, name string) (string, error) {
 	return "at the tool boundary", nil
 }
 
-// arrivals counts a text at the start of a line; its summary has the words too.
+// arrivals counts a text at the start of a line, since its summary contains the words, too.
 func (w *world) arrivals(text string) int {
 	return w.model.Arrivals("\n"+text) + w.model.Arrivals(`\n`+text) // a tool's result may be JSON
 }
@@ -244,7 +244,8 @@ func callsTools(ctx context.Context, w *world, c agentlab.Client) (string, error
 	})
 }
 
-// commits: whoever has an identity in a global file of git has one in the agent's shell.
+// commits checks that a person's identity in a global git configuration is in effect in the agent's
+// shell.
 func commits(ctx context.Context, w *world, c agentlab.Client) (note string, err error) {
 	if err := w.idle(ctx, "mate"); err != nil {
 		return "", err
@@ -310,7 +311,8 @@ func permission(ctx context.Context, w *world, c agentlab.Client) (string, error
 	return "", nil
 }
 
-// ruled: what a rule allows runs with nobody asked, and the queue says why.
+// ruled checks that a call that a rule allows runs without a question, and that the queue shows the
+// rule.
 func ruled(ctx context.Context, w *world, c agentlab.Client) (string, error) {
 	if err := w.idle(ctx, "mate"); err != nil {
 		return "", err
@@ -343,8 +345,8 @@ func ruled(ctx context.Context, w *world, c agentlab.Client) (string, error) {
 	return "", err
 }
 
-// interrupted: a turn ends when it is interrupted, and so does the command that it runs.
-// That command reads a pipe that has no writer: Claude Code 2.1.329 refuses a long sleep.
+// interrupted checks that an interrupt ends the turn and the command that it runs. The command
+// reads a pipe without a writer, because Claude Code 2.1.329 refuses a long sleep.
 func interrupted(ctx context.Context, w *world, _ agentlab.Client) (_ string, err error) {
 	if err := w.idle(ctx, "mate"); err != nil {
 		return "", err

@@ -9,11 +9,11 @@ import (
 	"github.com/teamctl/teamctl/internal/agentlab"
 )
 
-// fails: a teammate whose first turn the model refuses is told to the lead as failed,
-// with the model's words, and shown so. It may have been told idle before it began. The
-// script of a request that was refused stays the next step: it is a teammate of its own.
-// It is told of no task: the one that is left on the board would begin another turn, whose
-// end the lead hears of too.
+// fails checks a teammate whose first turn the model refuses: it is reported to the lead as failed,
+// with the model's words, and shown so. It may have been reported idle before the turn began. The
+// script of a refused request stays the next step, so this is a teammate of its own. It is told of
+// no task: an open task on the board would begin another turn, whose end is reported to the lead,
+// too.
 func fails(ctx context.Context, w *world, c agentlab.Client) (string, error) {
 	if _, err := w.teamctl(ctx, "task", "auto", "off"); err != nil {
 		return "", err
@@ -38,7 +38,7 @@ func fails(ctx context.Context, w *world, c agentlab.Client) (string, error) {
 	})
 }
 
-// notice is an idle notification, as far as it is looked at.
+// notice has the used fields of an idle notification.
 type notice struct {
 	IdleReason    string `json:"idleReason"`
 	FailureReason string `json:"failureReason"`

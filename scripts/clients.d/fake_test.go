@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// build makes the program under test.
+// build builds the program under test.
 func build(t *testing.T, dir string) string {
 	t.Helper()
 	exe, err := strays.Program(dir)
@@ -32,7 +32,7 @@ func build(t *testing.T, dir string) string {
 	return exe
 }
 
-// fakes is a directory with the stand-ins, and the clients that run them.
+// fakes returns a directory with the stand-ins, and the clients that run them.
 func fakes(t *testing.T, dir string) []agentlab.Client {
 	t.Helper()
 	self, err := os.Executable()
@@ -49,7 +49,7 @@ func fakes(t *testing.T, dir string) []agentlab.Client {
 	return all
 }
 
-// older are the earlier versions of Claude Code as stand-ins, of the cache that fakes made.
+// older returns the earlier versions of Claude Code as stand-ins, from the directory of fakes.
 func older() []agentlab.Client {
 	all := agentlab.Older()
 	for i, c := range all {
@@ -58,9 +58,8 @@ func older() []agentlab.Client {
 	return all
 }
 
-// olderRows are the rows of mail that a stand-in of an earlier version makes: it knows
-// nothing of other servers or of teams of its own. Of several versions that share the rows
-// of messages each makes its part.
+// olderRows are the rows about mail for stand-ins of earlier versions, which have neither servers
+// nor native teams. Versions that share the rows about messages take a part of them each.
 func olderRows(part, parts int) (rows []check) {
 	for i, k := range mailChecks {
 		if k.name != rowServers && k.name != rowBridge && (i == 0 || i%parts == part) {
@@ -70,8 +69,9 @@ func olderRows(part, parts int) (rows []check) {
 	return rows
 }
 
-// TestFakes runs the stand-ins: a tmux pane each, no CLI installed, no network. Of each
-// kind of content comes one message; scripts/test-clients sends more to the programs.
+// TestFakes runs the rows with the stand-ins: a tmux pane each, without an installed CLI or a
+// network. It sends one message of each kind of content; scripts/test-clients sends more to the
+// real programs.
 func TestFakes(t *testing.T) {
 	if _, err := exec.LookPath("tmux"); err != nil {
 		t.Skip("no tmux")
@@ -139,8 +139,8 @@ func TestFakes(t *testing.T) {
 	})
 }
 
-// withOne are the rows that a short run makes with one program only, and with which. It
-// makes the others with each.
+// withOne lists the rows that a short run tries with one program only, and with which. The other
+// rows run with each program.
 var withOne = map[string]string{
 	rowIdle:                            "claude",
 	rowBusy:                            "codex",
@@ -157,7 +157,7 @@ var withOne = map[string]string{
 	"a stranger's repository runs nothing before its person trusts it": "gemini",
 }
 
-// shortRows are the rows that a short run makes with a program.
+// shortRows are the rows of a program in a short run.
 func shortRows(t *testing.T, program string) (rows []check) {
 	t.Helper()
 	alone := 0
@@ -176,7 +176,7 @@ func shortRows(t *testing.T, program string) (rows []check) {
 	return rows
 }
 
-// shows makes checks that are made of the real program.
+// shows runs checks that also run with the real program.
 func shows(t *testing.T, o options, c agentlab.Client, rows []check) {
 	var all table
 	if err := runClient(context.WithoutCancel(t.Context()), o, c, rows, &all); err != nil {
@@ -207,8 +207,8 @@ func alone(t *testing.T, o options, c agentlab.Client) *world {
 	return w
 }
 
-// tried: what a person has teamctl try works with each, and nothing of it is left, in
-// the home directory of teamctl or in its repository.
+// tried checks that "teamctl agents test" succeeds with each program, and leaves nothing in the
+// home directory of teamctl or in its repository.
 func tried(t *testing.T, o options, c agentlab.Client) {
 	ctx := context.WithoutCancel(t.Context())
 	w := alone(t, o, c)
@@ -218,7 +218,7 @@ func tried(t *testing.T, o options, c agentlab.Client) {
 	if err != nil || strings.Count(out, "\nyes ") != 6 {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if err := w.until(ctx, "as it was", func() (bool, error) { // a supervisor ends after its last answer
+	if err := w.until(ctx, "as it was", func() (bool, error) { // a supervisor exits after its last answer
 		left, now := w.processes(), w.things(t)
 		if len(left) > 0 || now != before {
 			return false, fmt.Errorf("processes %v are left, and there is\n%s\nand was\n%s", left, now, before)
@@ -232,8 +232,8 @@ func tried(t *testing.T, o options, c agentlab.Client) {
 	}
 }
 
-// triedAtOnce: a model that answers at once is at work for a moment only, which is no
-// failure of the agent.
+// triedAtOnce checks a model that answers at once: the agent is working for a moment only, which is
+// not a failure.
 func triedAtOnce(t *testing.T, o options, c agentlab.Client) {
 	ctx := context.WithoutCancel(t.Context())
 	w := alone(t, o, c)
@@ -244,7 +244,7 @@ func triedAtOnce(t *testing.T, o options, c agentlab.Client) {
 	}
 }
 
-// things are the names in the directories that a test must leave as they are.
+// things are the names in the directories that a test must leave unchanged.
 func (w *world) things(t *testing.T) string {
 	var names []string
 	for _, d := range []string{w.Teams, w.Repo, w.Sockets, filepath.Join(w.Repo, ".git")} {
@@ -259,7 +259,7 @@ func (w *world) things(t *testing.T) string {
 	return strings.Join(names, "\n")
 }
 
-// trustDialog: a directory that the person has not accepted is theirs to accept;
+// trustDialog checks that a directory which the person has not accepted is left for them to accept:
 // nothing is typed into the question, and mail waits with the reason.
 func trustDialog(t *testing.T, o options, claude agentlab.Client) {
 	ctx := context.WithoutCancel(t.Context())
@@ -296,7 +296,7 @@ func trustDialog(t *testing.T, o options, claude agentlab.Client) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	// The person is told, where they look for what waits for them.
+	// It is listed for the person among what waits for them.
 	if out, err := w.teamctl(ctx, "approvals"); err != nil || !strings.Contains(out, "mate is waiting for trust: ") || !strings.Contains(out, "teamctl attach mate") {
 		t.Errorf("approvals: %v\n%s", err, out)
 	}
@@ -306,8 +306,8 @@ func trustDialog(t *testing.T, o options, claude agentlab.Client) {
 	}
 }
 
-// typedCodex: a Codex that only its screen reaches gets its mail typed, whole and in order,
-// and its dialog is answered from the queue.
+// typedCodex checks a Codex that can be reached only by its screen: its mail is typed, whole and in
+// order, and its dialog is answered from the queue.
 func typedCodex(t *testing.T, o options, codex agentlab.Client) {
 	ctx := context.WithoutCancel(t.Context())
 	w := alone(t, o, codex)

@@ -17,12 +17,11 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// victims are what stands between a message and its agent: each is killed amid a delivery.
+// victims are the processes between a message and its agent; each is killed during a delivery.
 var victims = []string{"supervisor", "agent", "shim", "tmux"}
 
-// mailAmidKills: supervisor, agent, shim and tmux server are killed by turns as soon as a message
-// was sent, every other time in mid-turn. Each message reaches the model, and no receipt
-// is false.
+// mailAmidKills kills supervisor, agent, shim and tmux server in turn as soon as a message was
+// sent, every other time in mid-turn. Each message reaches the model, and no receipt is false.
 func mailAmidKills(ctx context.Context, w *world, c agentlab.Client) (string, error) {
 	letters := agentlab.Nasty(w.token("amid"), max(w.rounds, len(victims)))
 	for i := range letters {
@@ -44,7 +43,7 @@ func mailAmidKills(ctx context.Context, w *world, c agentlab.Client) (string, er
 	return w.compared(ctx, c, letters)
 }
 
-// killAny kills a victim and has the member run again where it ends by that.
+// killAny kills a victim, and starts the member again if it has ended with it.
 func (w *world) killAny(ctx context.Context, victim string) error {
 	pid, err := w.pidOf(ctx, victim)
 	if err != nil {
@@ -64,7 +63,7 @@ func (w *world) killAny(ctx context.Context, victim string) error {
 	return err
 }
 
-// pidOf is the process of a victim, once there is one.
+// pidOf waits for the process of a victim.
 func (w *world) pidOf(ctx context.Context, victim string) (pid int, err error) {
 	layout := team.Home{Dir: w.Teams}.Team("demo")
 	err = w.until(ctx, victim+" up", func() (bool, error) {
@@ -100,16 +99,16 @@ func (w *world) tmux(ctx context.Context) (int, error) {
 	return 0, fmt.Errorf("no tmux server answers at %q", sockets)
 }
 
-// perRun is how many messages one run of the team gets here: there is a cap, and what the
-// members say counts, too.
+// perRun is the number of messages sent in one run of the team: runs have a cap, and messages of
+// the members count, too.
 const perRun = 200
 
-// mailThousand: a thousand messages, of which every twentieth is followed by a kill of
-// the agent, the supervisor, the shim or the tmux server, or by an interrupt.
+// mailThousand sends a thousand messages. After every twentieth it kills the agent, the supervisor,
+// the shim or the tmux server, or interrupts the turn.
 func mailThousand(ctx context.Context, w *world, c agentlab.Client) (string, error) {
 	const every = 20
 	letters := agentlab.Nasty(w.token("thousand"), w.many)
-	for i := range letters { // short: each request has the whole conversation
+	for i := range letters { // short, because each request has the whole conversation
 		if len(letters[i].Text) > 1000 {
 			letters[i].Text = letters[i].Text[:1000]
 		}
@@ -130,7 +129,7 @@ func mailThousand(ctx context.Context, w *world, c agentlab.Client) (string, err
 		var err error
 		switch h := harm[i/every%len(harm)]; h {
 		case "interrupt":
-			// After a kill the program may not be reached yet.
+			// After a kill the program may not be reachable yet.
 			if err = w.until(ctx, "interrupted", func() (bool, error) { _, err := w.teamctl(ctx, "interrupt", "mate"); return err == nil, err }); err == nil {
 				err = w.goOn(ctx)
 			}

@@ -13,8 +13,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// lateVersion: a program that does not say its version in time, as on a busy machine, gets
-// its mail in mid-turn all the same, and once it has said it nothing is lost or doubled.
+// lateVersion checks a program that does not print its version in time, as on a busy machine: it
+// gets its mail in mid-turn nevertheless, and once the version is known nothing is lost or doubled.
 func lateVersion(ctx context.Context, w *world, c agentlab.Client) (note string, err error) {
 	dir := filepath.Join(w.Dir, "late")
 	program, said := filepath.Join(dir, c.Name), filepath.Join(dir, "said-"+c.Name)

@@ -10,7 +10,7 @@ import (
 	"github.com/teamctl/teamctl/internal/agentlab"
 )
 
-// post sends letters to a member, in order, and notes their ids.
+// post sends letters to a member, in order, and records their ids.
 func (w *world) post(ctx context.Context, name string, letters []agentlab.Letter) error {
 	for i := range letters {
 		id, err := w.sendTo(ctx, name, letters[i].Text)
@@ -22,8 +22,8 @@ func (w *world) post(ctx context.Context, name string, letters []agentlab.Letter
 	return nil
 }
 
-// receipts notes how far letters are by their receipts: all of them, or up to the first
-// that is not accepted, for a look is a process. One that is accepted stays so.
+// receipts records how far letters are by their receipts: all of them, or up to the first that is
+// not accepted, since each look starts a process. An accepted letter stays accepted.
 func (w *world) receipts(ctx context.Context, letters []agentlab.Letter, all bool) error {
 	for i, l := range letters {
 		if l.Accepted() {
@@ -46,9 +46,9 @@ func (w *world) receipts(ctx context.Context, letters []agentlab.Letter, all boo
 	return nil
 }
 
-// settled waits until every letter has a receipt and stands in a request of the model, and
-// compares receipts with requests. What an agent has is asked of the model a moment later;
-// a letter that never gets there is in the tally.
+// settled waits until every letter has a receipt and is in a request to the model, and compares
+// receipts with requests. The model is asked about what an agent has a moment later; a letter that
+// never arrives is in the tally.
 func (w *world) settled(ctx context.Context, c agentlab.Client, letters []agentlab.Letter) (agentlab.Tally, error) {
 	return w.settledAs(ctx, c, letters, inbox.Body)
 }
@@ -80,8 +80,8 @@ func (w *world) settledAs(ctx context.Context, c agentlab.Client, letters []agen
 	return t, nil
 }
 
-// exchange sends letters to an agent and compares what its model got with the receipts.
-// again tells that a letter may come twice.
+// exchange sends letters to an agent and compares what its model got with the receipts. again says
+// that a letter may arrive twice.
 func (w *world) exchange(ctx context.Context, c agentlab.Client, name string, letters []agentlab.Letter, again bool) (string, error) {
 	if err := w.post(ctx, name, letters); err != nil {
 		return "", err

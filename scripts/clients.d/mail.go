@@ -38,11 +38,11 @@ var mailChecks = []check{
 	{rowBridge, overBridge},
 }
 
-// byHand are the rows that are run only where they are named.
+// byHand are the rows that run only if they are named.
 var byHand = []check{{"a thousand messages, and kills", mailThousand}}
 
-// mailIdle: messages with all kinds of content reach an agent that is idle, whole and in
-// order, and each receipt is true.
+// mailIdle checks that messages with all kinds of content reach an idle agent, whole and in order,
+// and that each receipt is true.
 func mailIdle(ctx context.Context, w *world, c agentlab.Client) (string, error) {
 	if err := w.idle(ctx, "mate"); err != nil {
 		return "", err
@@ -50,7 +50,7 @@ func mailIdle(ctx context.Context, w *world, c agentlab.Client) (string, error) 
 	return w.exchange(ctx, c, "mate", agentlab.Nasty(w.token("idle"), w.letters), false)
 }
 
-// mailBusy: so they do in mid-turn.
+// mailBusy is mailIdle in mid-turn.
 func mailBusy(ctx context.Context, w *world, c agentlab.Client) (string, error) {
 	if err := w.idle(ctx, "mate"); err != nil {
 		return "", err
@@ -73,8 +73,8 @@ func (w *world) handed(ctx context.Context, id string) error {
 	})
 }
 
-// mailKilled: an agent is killed as soon as it was given a message, again and again. Each
-// message is in the conversation that goes on, or is given again.
+// mailKilled kills an agent repeatedly, each time as soon as it was given a message. Each message
+// is in the conversation that continues, or is given again.
 func mailKilled(ctx context.Context, w *world, c agentlab.Client) (string, error) {
 	letters := agentlab.Nasty(w.token("killed"), w.rounds)
 	for i := range letters {
@@ -106,7 +106,7 @@ func mailKilled(ctx context.Context, w *world, c agentlab.Client) (string, error
 	return w.compared(ctx, c, letters)
 }
 
-// mailInterrupted: the turn of an agent is interrupted as soon as it was given a message.
+// mailInterrupted interrupts the turn of an agent as soon as it was given a message.
 func mailInterrupted(ctx context.Context, w *world, c agentlab.Client) (string, error) {
 	letters := agentlab.Nasty(w.token("interrupted"), w.rounds)
 	for i := range letters {
@@ -134,14 +134,13 @@ func mailInterrupted(ctx context.Context, w *world, c agentlab.Client) (string, 
 	return w.compared(ctx, c, letters)
 }
 
-// goOns is how many messages in a row a late interrupt may keep from the model.
+// goOns is the number of consecutive messages that a late interrupt may keep from the model.
 const goOns = 3
 
-// goOn gives an agent a message without a script, and waits for it in a request: amid what
-// an agent still has of a turn that was cut off, a script need not be the one that the model
-// carries out. An interrupt that comes late may end the turn of that message before the
-// model is asked. The program then has the message, and owes it to its next request, which
-// another message brings about.
+// goOn gives an agent a message without a script, and waits for it in a request: in what an agent
+// still has of an interrupted turn, the model may carry out another script. A late interrupt may
+// end the turn of that message before the model is asked. The program then has the message and
+// includes it in its next request, which another message causes.
 func (w *world) goOn(ctx context.Context) error {
 	var owed []string
 	for range goOns {
@@ -169,8 +168,8 @@ func (w *world) goOn(ctx context.Context) error {
 	return fmt.Errorf("%d messages in a row were accepted, and are in no request", len(owed))
 }
 
-// cameOrEnded waits for the request in which a message came in, or until it is accepted by
-// an agent that is at rest and has asked nothing.
+// cameOrEnded waits for the request with a message, or until the message is accepted by an agent
+// that is at rest and has asked nothing.
 func (w *world) cameOrEnded(ctx context.Context, id, token string) (r fakemodel.Request, came bool, err error) {
 	err = w.until(ctx, token+" in a request", func() (bool, error) {
 		state, err := w.state(ctx, id)
@@ -181,7 +180,7 @@ func (w *world) cameOrEnded(ctx context.Context, id, token string) (r fakemodel.
 		if err != nil {
 			return false, err
 		}
-		for _, q := range w.model.Requests() { // after the looks: it may have been asked meanwhile
+		for _, q := range w.model.Requests() { // after the looks: the model may have been asked meanwhile
 			if !q.Side && strings.Contains(q.New, token) {
 				r, came = q, true
 				return true, nil
@@ -195,8 +194,8 @@ func (w *world) cameOrEnded(ctx context.Context, id, token string) (r fakemodel.
 	return r, came, err
 }
 
-// compared has the model asked once more, so that its model gets what it has, and
-// compares. A letter that was given to a process that is gone may come twice.
+// compared has the model asked once more, so that it gets what the agent has, and compares. A
+// letter that was given to a process that is gone may arrive twice.
 func (w *world) compared(ctx context.Context, c agentlab.Client, letters []agentlab.Letter) (string, error) {
 	if err := w.goOn(ctx); err != nil {
 		return "", err

@@ -22,11 +22,11 @@ import (
 type options struct {
 	exe, cache, only, out string
 	limit                 time.Duration
-	wait                  time.Duration // of teamctl stop, its own default where it is 0
+	wait                  time.Duration // of teamctl stop; 0: its default
 	keep, hold            bool
-	beside                int // columns at a time
+	beside                int // number of columns at a time
 	busy                  int // seconds that a turn works in which something happens
-	letters, rounds, many int // messages that each row of mail sends, kills or interrupts of an agent, messages of the row by hand
+	letters, rounds, many int // messages that each row about mail sends, kills or interrupts of an agent, messages of the row by hand
 }
 
 func main() {
@@ -90,14 +90,14 @@ func run(ctx context.Context, o options) (ok bool, err error) {
 	return t.passed(), err
 }
 
-// job makes the rows of one column, in a world of its own.
+// job runs the rows of one column, in a world of its own.
 type job struct {
 	column string
 	do     func(context.Context, *table) error
 }
 
-// sideBySide runs jobs, so many at a time, and returns their results in the order of the
-// jobs. Much of a row is waiting.
+// sideBySide runs up to n jobs at a time, and returns their results in the order of the jobs. Much
+// of a row is waiting.
 func sideBySide(ctx context.Context, jobs []job, most int) (table, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -124,7 +124,7 @@ func sideBySide(ctx context.Context, jobs []job, most int) (table, error) {
 	return all, context.Cause(ctx)
 }
 
-// load is the load of the machine in the last minute, "?" where it is not known.
+// load is the load of the machine in the last minute, "?" if it is unknown.
 func load() string {
 	b, err := os.ReadFile("/proc/loadavg")
 	if f := strings.Fields(string(b)); err == nil && len(f) > 0 {
@@ -133,7 +133,7 @@ func load() string {
 	return "?"
 }
 
-// chosen tells the names of programs from texts of rows; each has to be one of them.
+// chosen separates the names of programs from texts of rows; each must be one of them.
 func chosen(only string) (programs, texts []string, err error) {
 	known := []string{"mixed"}
 	for _, c := range slices.Concat(agentlab.Clients(), agentlab.Older()) {
@@ -154,8 +154,8 @@ func chosen(only string) (programs, texts []string, err error) {
 	return programs, texts, nil
 }
 
-// rowsOf are the rows of a program: all but those by hand, or, where there are texts, the
-// first and each that has one of them in its name.
+// rowsOf returns the rows of a program: all but those by hand or, if there are texts, the first and
+// each whose name has one of them.
 func rowsOf(c agentlab.Client, texts []string) []check {
 	rows := checks
 	if c.Older {
@@ -173,7 +173,7 @@ func rowsOf(c agentlab.Client, texts []string) []check {
 	return out
 }
 
-// hold makes the world of a run and leaves it to a person.
+// hold creates the world of a run and leaves it to a person.
 func hold(ctx context.Context, o options, clients []agentlab.Client) (err error) {
 	w, err := newWorld(ctx, o, clients)
 	if err != nil {

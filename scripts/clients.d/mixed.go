@@ -17,9 +17,9 @@ type fakemodelRequest = fakemodel.Request
 // mixedTeam is the column of a team of all programs.
 const mixedTeam = "mixed team"
 
-// runMixed has one team of all of them finish a plan of three tasks: claude leads
-// by word, codex and gemini do a task each, opencode looks at the board and reports
-// to claude, and the built-in worker runs the task that depends on the others.
+// runMixed has one team of all programs finish a plan of three tasks: claude leads by messages,
+// codex and gemini do a task each, opencode looks at the board and reports to claude, and the
+// built-in worker runs the task that depends on the others.
 func runMixed(ctx context.Context, o options, clients []agentlab.Client, t *table) (err error) {
 	w, err := newWorld(ctx, o, clients)
 	if err != nil {
@@ -52,8 +52,8 @@ func mixed(ctx context.Context, w *world, clients []agentlab.Client) (string, er
 		}
 		ids = append(ids, strings.TrimSpace(out))
 	}
-	// What an agent is to think about is assigned: the worker takes what is free, and
-	// fails what has no command.
+	// Tasks for the models are assigned: the worker takes free ones, and fails those without a
+	// command.
 	for i, c := range clients[1:3] {
 		if _, err := w.teamctl(ctx, "task", "assign", ids[i], c.Name); err != nil {
 			return "", err
@@ -62,7 +62,7 @@ func mixed(ctx context.Context, w *world, clients []agentlab.Client) (string, er
 	if _, err := w.teamctl(ctx, "spawn", "worker", "--session"); err != nil {
 		return "", err
 	}
-	// The lead tells by message what to do; who is told claims its task and completes it.
+	// The lead assigns by message; the recipient claims its task and completes it.
 	script := func(c agentlab.Client, id string) string {
 		return fmt.Sprintf(`@@call %sTaskClaim {"task_id":"%s"}\n@@call %sTaskComplete {"task_id":"%s","summary":"done"}\n@@say finished`, c.Tool, id, c.Tool, id)
 	}
@@ -74,7 +74,7 @@ func mixed(ctx context.Context, w *world, clients []agentlab.Client) (string, er
 			return "", err
 		}
 	}
-	// opencode looks at the board and tells the lead.
+	// opencode looks at the board and reports to the lead.
 	last := clients[3]
 	look := fmt.Sprintf(`@@call %sTaskList {}\n@@call %sSendMessage {\"type\":\"message\",\"recipient\":\"%s\",\"content\":\"@@say board-seen\"}`, last.Tool, last.Tool, lead.Name)
 	order := fmt.Sprintf(`@@call %sSendMessage {"type":"message","recipient":"%s","content":"%s"}`, lead.Tool, last.Name, look)

@@ -11,15 +11,15 @@ import (
 	"github.com/teamctl/teamctl/internal/agentlab"
 )
 
-// hookSwitches are how a person turns all hooks of a program off: a file, and what stands
-// behind its first brace then.
+// hookSwitches say how a person turns all hooks of a program off: a file, and the text to insert
+// after its first brace.
 var hookSwitches = map[string]struct{ file, off string }{
 	"claude": {".claude/settings.json", `"disableAllHooks":true,`},
 	"gemini": {".gemini/settings.json", `"hooksConfig":{"enabled":false},`},
 }
 
-// withoutHooks: a message to a teammate whose hooks are off costs one turn of the model, and
-// the person is told that they are.
+// withoutHooks checks that a message to a teammate whose hooks are off costs one turn of the model,
+// and that the missing hooks are reported to the person.
 func withoutHooks(ctx context.Context, w *world, c agentlab.Client) (note string, err error) {
 	s, ok := hookSwitches[c.Name]
 	if !ok {
@@ -72,7 +72,7 @@ func withoutHooks(ctx context.Context, w *world, c agentlab.Client) (note string
 	})
 }
 
-// turns counts the requests that the model has had of conversations.
+// turns counts the requests of conversations that the model has received.
 func (w *world) turns() (n int) {
 	for _, r := range w.model.Requests() {
 		if !r.Side {

@@ -8,11 +8,11 @@ import (
 	"github.com/teamctl/teamctl/internal/agentlab"
 )
 
-// planFile is where a program tells its model to write the plan, in a request.
+// planFile matches the path where a program tells its model to write the plan, in a request.
 var planFile = regexp.MustCompile(`/[^"\\\s]*/plans/[a-z0-9-]+\.md`)
 
-// planned: a teammate that was started to plan shows its plan, which lands in the queue as
-// one; a no brings its words, and after a yes it goes on by itself, in another mode.
+// planned checks a teammate that was started to plan: its plan is queued as one, a rejection
+// carries its words, and after an approval it continues by itself, in another mode.
 func planned(ctx context.Context, w *world, c agentlab.Client) (string, error) {
 	if c.Plan == "" {
 		return "-", nil
@@ -27,7 +27,7 @@ func planned(ctx context.Context, w *world, c agentlab.Client) (string, error) {
 		}
 		plan, after := w.token("plan"), w.token("after-plan")
 		script := fmt.Sprintf("@@call %s {\"plan\":\"%s\"}\n@@say %s", c.Plan, plan, after)
-		if path := planFile.FindString(first.Body); path != "" { // this one reads it from there
+		if path := planFile.FindString(first.Body); path != "" { // this program reads the plan from there
 			script = fmt.Sprintf("@@call Write {\"file_path\":\"%s\",\"content\":\"%s\"}\n%s", path, plan, script)
 		}
 		if _, err := w.sendTo(ctx, "planner", script); err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/teamctl/teamctl/internal/fakemodel"
 )
 
-// questioned: what an agent asks its person lands in the queue in its words; a yes without
-// an answer is refused, and the answer reaches the model, which goes on.
+// questioned checks that an agent's question to its person is queued in its words, that an approval
+// without an answer is refused, and that the answer reaches the model, which continues.
 func questioned(ctx context.Context, w *world, c agentlab.Client) (string, error) {
 	if c.Asks == "" {
 		return "-", nil

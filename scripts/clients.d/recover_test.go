@@ -18,10 +18,10 @@ import (
 	"github.com/teamctl/teamctl/internal/agentlab"
 )
 
-// TestRecover: two teammates have a conversation, and mail that they have not had yet,
-// when the machine goes down: supervisor, tmux server, shims and agents die at once.
-// teamctl recover starts each with its conversation; what was accepted before does not
-// come again, and what was not comes once.
+// TestRecover simulates a machine that goes down: supervisor, tmux server, shims and agents of two
+// teammates die at once, while each has a conversation and mail that it has not had yet. teamctl
+// recover starts each with its conversation; accepted mail does not come again, and the rest comes
+// once.
 func TestRecover(t *testing.T) {
 	if _, err := exec.LookPath("tmux"); err != nil {
 		t.Skip("no tmux")
@@ -54,7 +54,7 @@ func TestRecover(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range pair {
-		// Where the machine is slow its restart policy is done before it is looked at.
+		// On a slow machine its restart policy may have given up before it is looked at.
 		if !strings.Contains(out, c.Name+": started again\n") && !strings.Contains(out, c.Name+": runs\n") {
 			t.Errorf("recover says %q", out)
 		}
@@ -68,13 +68,13 @@ func TestRecover(t *testing.T) {
 type talk struct {
 	conversation    string
 	pid             int
-	accepted, later string // texts: accepted before, and under way
+	accepted, later string // texts: accepted before, and in flight
 	acceptedID      string
 	laterID         string
 }
 
-// begin starts a teammate, gives it mail that it takes, and mail in the middle of a
-// turn that does not end by itself.
+// begin starts a teammate, gives it mail that it takes, and mail in the middle of a turn that does
+// not end by itself.
 func (w *world) begin(ctx context.Context, c agentlab.Client) (k talk, err error) {
 	prompt := w.token("prompt")
 	if _, err := w.teamctl(ctx, "spawn", c.Name, "--agent", c.Name, "--session", "--prompt", "@@say "+prompt); err != nil {
@@ -105,8 +105,8 @@ func (w *world) begin(ctx context.Context, c agentlab.Client) (k talk, err error
 	if k.laterID, err = w.sendTo(ctx, c.Name, "@@say "+k.later); err != nil {
 		return k, err
 	}
-	// Codex's server keeps it until the tool ends, Claude Code's hooks hold it: neither is
-	// a receipt.
+	// Codex's server keeps it until the tool ends, Claude Code's hooks hold it: neither is a
+	// receipt.
 	if state, err := w.state(ctx, k.laterID); err != nil || state == "accepted" || state == "read" {
 		return k, errors.Join(err, fmt.Errorf("in mid-turn it is %s", state))
 	}
@@ -119,7 +119,7 @@ func (w *world) begin(ctx context.Context, c agentlab.Client) (k talk, err error
 	return k, err
 }
 
-// goesOn checks a teammate that was brought back.
+// goesOn checks a teammate that was recovered.
 func (w *world) goesOn(ctx context.Context, t *testing.T, c agentlab.Client, k talk) error {
 	t.Helper()
 	if _, err := w.answered(ctx, k.later); err != nil {
@@ -176,7 +176,7 @@ func (w *world) conversation(name string) (string, error) {
 	return c.ID, err
 }
 
-// processes are the command lines of all that runs in the home, by process.
+// processes are the command lines of all processes in the home, by process.
 func (w *world) processes() map[int]string {
 	out := map[int]string{}
 	for _, pid := range w.Processes() {
@@ -188,12 +188,12 @@ func (w *world) processes() map[int]string {
 	return out
 }
 
-// blackout ends everything in the home with nobody left to see it: all are stopped
-// before the first is killed.
+// blackout ends all processes in the home so that none sees another end: all are stopped before the
+// first is killed.
 func blackout(t *testing.T, w *world) {
 	t.Helper()
 	stopped := map[int]bool{}
-	for more := true; more; { // what was started meanwhile too
+	for more := true; more; { // also those started meanwhile
 		more = false
 		for pid := range w.processes() {
 			if !stopped[pid] && syscall.Kill(pid, syscall.SIGSTOP) == nil {
@@ -202,7 +202,7 @@ func blackout(t *testing.T, w *world) {
 		}
 	}
 	for pid := range stopped {
-		_ = syscall.Kill(pid, syscall.SIGKILL) // it may have gone
+		_ = syscall.Kill(pid, syscall.SIGKILL) // it may be gone
 	}
 	if err := w.until(context.WithoutCancel(t.Context()), "dark", func() (bool, error) { return len(w.processes()) == 0, nil }); err != nil {
 		t.Fatal(err)

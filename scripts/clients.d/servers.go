@@ -13,8 +13,8 @@ import (
 
 const rowServers = "its person's MCP servers start, those of a repository once the person consents"
 
-// ownServers: an agent starts the MCP servers of its person, those of the repository only
-// when the person has consented to them, and with --mcp team neither.
+// ownServers checks that an agent starts the MCP servers of its person, those of the repository
+// only after the person's consent, and neither with --mcp team.
 func ownServers(ctx context.Context, w *world, c agentlab.Client) (string, error) {
 	s := serverRow{world: w, c: c, team: "servers-" + c.Name, repo: filepath.Join(w.Dir, "servers"), home: filepath.Join(w.Dir, "servers-home"), marks: filepath.Join(w.Dir, "servers-marks")}
 	switch c.Name {
@@ -32,15 +32,15 @@ func ownServers(ctx context.Context, w *world, c agentlab.Client) (string, error
 	return note, err
 }
 
-// serverRow is a repository, a person with servers in their configuration, and a directory
-// in which each server leaves a mark when it starts.
+// serverRow has a repository, a person with servers in their configuration, and a directory in
+// which each server leaves a mark when it starts.
 type serverRow struct {
 	*world
 	c                       agentlab.Client
 	team, repo, home, marks string
 }
 
-// server is the configuration of one.
+// server is the configuration of one server.
 func (s *serverRow) server(name string) string {
 	return fmt.Sprintf(`"%s":{"command":"sh","args":["-c","touch %s/%s-$TEAMCTL_AGENT_NAME; exec '%s' mcp"]}`, name, s.marks, name, s.exe)
 }
@@ -57,7 +57,7 @@ func (s *serverRow) prepare(ctx context.Context) error {
 		switch {
 		case s.c.Name == "claude" && name == ".claude.json", s.c.Name == "gemini" && name == ".gemini/settings.json":
 			text = "{" + mine + text[1:]
-		case name == ".claude/settings.json": // who skips the warning of bypassPermissions is not asked about servers either
+		case name == ".claude/settings.json": // a person who skips the warning of bypassPermissions is not asked about servers either
 			text = `{"permissions":{"allow":["Bash(sleep:*)"]}}`
 		}
 		files[filepath.Join(s.home, name)] = text
@@ -82,8 +82,7 @@ func (s *serverRow) prepare(ctx context.Context) error {
 	return err
 }
 
-// start spawns a member with the person's configuration and returns what its model is asked
-// to say at first.
+// start spawns a member with the person's configuration and returns the first request to its model.
 func (s *serverRow) start(ctx context.Context, name string, more ...string) (string, error) {
 	prompt := s.token(name)
 	_, err := s.teamctl(ctx, append([]string{"spawn", name, "--team", s.team, "--agent", s.c.Name, "--session", "--env", "HOME=" + s.home, "--prompt", "@@say " + prompt}, more...)...)
@@ -130,7 +129,7 @@ func (s *serverRow) seen(ctx context.Context) (string, error) {
 	if err := s.started(ctx, "asked", own...); err != nil {
 		return "", err
 	}
-	if s.c.Name == "claude" && !s.c.Older { // the consent is for the repository, whichever its worktree
+	if s.c.Name == "claude" && !s.c.Older { // the consent is for the repository, in whichever worktree
 		again, err := s.start(ctx, "again")
 		if err != nil {
 			return "", err
@@ -146,7 +145,7 @@ func (s *serverRow) seen(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if s.c.Older { // it asks in each worktree, also about servers that it is not to start
+	if s.c.Older { // it asks in each worktree, also about servers that it does not start
 		if err := s.consent(ctx, "alone", alone); err != nil {
 			return "", err
 		}
@@ -160,7 +159,7 @@ func (s *serverRow) seen(ctx context.Context) (string, error) {
 
 // consent waits for the question and answers it as a person does.
 func (s *serverRow) consent(ctx context.Context, name, first string) error {
-	if s.c.AsksInWorktree { // who accepts the directory there accepts its servers too
+	if s.c.AsksInWorktree { // accepting the directory there accepts its servers, too
 		return s.trusts(ctx, s.team, name)
 	}
 	if err := s.waitsForTrust(ctx, s.team, name); err != nil {
@@ -178,7 +177,7 @@ func (s *serverRow) consent(ctx context.Context, name, first string) error {
 	return s.press(ctx, s.team, name, "Down", "Down", "Enter")
 }
 
-// refused: a program that cannot leave its servers out is not started as if it could.
+// refused checks that a program that cannot leave its servers out is not started as if it could.
 func (s *serverRow) refused(ctx context.Context) error {
 	_, err := s.start(ctx, "alone", "--mcp", "team", "--team", "demo")
 	if err == nil || !strings.Contains(err.Error(), "cannot be started with the MCP servers of teamctl only") {

@@ -27,15 +27,15 @@ import (
 
 var soakMessages = flag.Int("soak", 250, "how many `messages` TestSoak sends to each stand-in")
 
-// TestSoak sends hundreds of messages, some in a short run, to each stand-in, in one team, while they are idle, in
-// the middle of a turn, asking for a permission, just interrupted, and while the
-// supervisor is killed. Each comes into its conversation, once where the program shows
-// what it was given, and has a receipt.
+// TestSoak sends messages (hundreds, in a short run fewer) to each stand-in, in one team: idle, in
+// mid-turn, during a permission request, just after an interrupt, and while the supervisor is
+// killed. Each arrives in its conversation, once if the program shows what it was given, and has a
+// receipt.
 func TestSoak(t *testing.T) {
 	if _, err := exec.LookPath("tmux"); err != nil {
 		t.Skip("no tmux")
 	}
-	messages, kill, interrupt, approve := *soakMessages, 211, 83, 29 // and of how many one
+	messages, kill, interrupt, approve := *soakMessages, 211, 83, 29 // numbers of messages: one of how many
 	if testing.Short() {
 		messages, kill, interrupt, approve = 24, 17, 7, 9
 	}
@@ -88,7 +88,7 @@ func TestSoak(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		// At once, as members write: their posts share a commit.
+		// Concurrently, as members write: their posts share a commit.
 		var posts sync.WaitGroup
 		for k, c := range all {
 			text := soakName(c, i)
@@ -113,7 +113,7 @@ func TestSoak(t *testing.T) {
 		case i%interrupt == interrupt/2:
 			c := all[rnd.IntN(len(all))]
 			if _, err := w.teamctl(ctx, "interrupt", c.Name); err != nil {
-				t.Log(err) // the supervisor is being started
+				t.Log(err) // the supervisor is starting
 			}
 		case i%approve == approve/3:
 			approveAll(ctx, t, w)
@@ -192,11 +192,11 @@ func soakLeft(w *world, all []agentlab.Client, messages int) (n int) {
 	return n
 }
 
-// killSupervisor kills it and does not wait: who comes next may still find its lock and
+// killSupervisor kills the supervisor without waiting: the next process may still find its lock and
 // its socket. The returned function waits until it is gone.
 func killSupervisor(t *testing.T, w *world) (gone func()) {
 	t.Helper()
-	// A supervisor holds its lock a moment before the file has its pid.
+	// A supervisor holds its lock for a moment before the file has its pid.
 	var pid int
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
@@ -237,7 +237,7 @@ func killSupervisor(t *testing.T, w *world) (gone func()) {
 	}
 }
 
-// approveAll answers every question that is open.
+// approveAll answers every open question.
 func approveAll(ctx context.Context, t *testing.T, w *world) {
 	t.Helper()
 	out, err := w.teamctl(ctx, "approvals", "--json")

@@ -31,8 +31,8 @@ type standIns struct {
 	all []agentlab.Client
 }
 
-// TestStandIns has one team of all stand-ins show what their turns use, in which order
-// mail comes in, that it survives a compaction, and what a usage limit does.
+// TestStandIns checks with one team of all stand-ins what their turns use, in which order mail
+// arrives, that mail survives a compaction, and what a usage limit does.
 func TestStandIns(t *testing.T) {
 	if _, err := exec.LookPath("tmux"); err != nil {
 		t.Skip("no tmux")
@@ -107,7 +107,7 @@ func (s *standIns) until(what string, ok func() (bool, error)) {
 	}
 }
 
-// post posts in any order, also while there is no supervisor.
+// post posts in any order, also without a supervisor.
 func (s *standIns) post(in ledger.NewMessage) string {
 	s.Helper()
 	m, _, err := mail.Mailer{Layout: s.tm.Layout, Ledger: s.tm.Ledger}.Post(s.ctx, in)
@@ -161,7 +161,7 @@ func (s *standIns) busy(name string, who ...agentlab.Client) (release func()) {
 	}
 }
 
-// conversation is the newest request of a stand-in in which its own name stands.
+// conversation is the newest request of a stand-in, found by its name.
 func (s *standIns) conversation(mark string) string {
 	reqs := s.w.model.Requests()
 	for i := len(reqs) - 1; i >= 0; i-- {
@@ -192,8 +192,8 @@ func (s *standIns) counts() {
 	})
 }
 
-// without ends the supervisor and keeps the agents' own commands from starting the next
-// one until start is called.
+// without ends the supervisor and keeps the agents' own commands from starting the next one until
+// start is called.
 func (s *standIns) without() (start func()) {
 	s.Helper()
 	for {
@@ -213,12 +213,11 @@ func (s *standIns) without() (start func()) {
 	}
 }
 
-// inMidTurn is how far a message comes in the middle of a turn, of the programs whose servers
-// take it then: a session of opencode has it at once, a thread of Codex at the next boundary.
+// inMidTurn says how far a message gets in mid-turn, for programs with a server: a session of
+// opencode has it at once, a thread of Codex at the next boundary.
 var inMidTurn = map[string]team.DeliveryState{"codex": team.Injected, "opencode": team.Accepted}
 
-// order: what is posted while nobody can hand it over comes in by its urgency, in the
-// middle of a turn.
+// order checks that mail which was posted without a supervisor arrives by urgency, in mid-turn.
 func (s *standIns) order() {
 	release := s.busy("order", s.all...)
 	start := s.without()
@@ -261,8 +260,8 @@ func (s *standIns) order() {
 	}
 }
 
-// compaction: the conversation is compacted between the hand-over of a message and the
-// next answer of the model. It is in the conversation that goes on, once.
+// compaction checks that a message whose conversation is compacted between its hand-over and the
+// model's next answer is in the conversation that continues, once.
 func (s *standIns) compaction() {
 	who := s.all
 	release := s.busy("compact", who...)
@@ -297,8 +296,8 @@ func (s *standIns) compaction() {
 	}
 }
 
-// left: opencode keeps what came in a turn that is interrupted, and does not run it. The
-// next supervisor, which knows of no interrupt, has it run, once.
+// left checks that a message which opencode has stored in a turn that was interrupted, and does not
+// run, is run once by the next supervisor, which knows of no interrupt.
 func (s *standIns) left() {
 	const agent = "opencode"
 	i := slices.IndexFunc(s.all, func(c agentlab.Client) bool { return c.Name == agent })
@@ -317,7 +316,7 @@ func (s *standIns) left() {
 	}
 }
 
-// limitWords are how each of the programs says that a limit is reached.
+// limitWords are the texts by which the programs report that a limit is reached.
 var limitWords = map[string]string{
 	"claude":   "You've hit your usage limit · resets 3pm",
 	"codex":    "You've hit your usage limit. Try again in 3 days.",
@@ -332,7 +331,7 @@ func (s *standIns) limits() {
 			m, err := s.w.member(s.ctx, c.Name)
 			return m.Activity == "limited" && s.events(team.EventUsageLimited, c.Name) == 1, err
 		})
-		if i == 0 { // the others go on
+		if i == 0 { // the others continue
 			for _, other := range s.all[1:] {
 				s.tell(other.Name, "free-"+other.Name)
 				s.arrives("free-" + other.Name)
@@ -349,7 +348,7 @@ func (s *standIns) limits() {
 		ids = append(ids, s.tell(c.Name, "held-for-"+c.Name))
 	}
 	s.is(team.Held, ids...)
-	// The next command meets the supervisor while it dies, and brings another all the same.
+	// The next command meets the supervisor while it exits, and starts another nevertheless.
 	gone := killSupervisor(s.T, s.w)
 	for i, c := range s.all {
 		if d := s.state(ids[i]); d.State != team.Held || !strings.Contains(d.Reason, "usage limit") {
@@ -374,7 +373,7 @@ func (s *standIns) limits() {
 	}
 }
 
-// limitEnds: with onLimit: resume the team goes on by itself.
+// limitEnds checks that with onLimit: resume the team continues by itself.
 func (s *standIns) limitEnds() {
 	if err := s.tm.SetBudgets(s.ctx, tool.Person(), team.Budgets{Resume: true}); err != nil {
 		s.Fatal(err)
@@ -392,7 +391,7 @@ func (s *standIns) limitEnds() {
 	}
 }
 
-// events counts those of one kind and id.
+// events counts the events of one kind and id.
 func (s *standIns) events(what, id string) (n int) {
 	s.Helper()
 	all, err := s.tm.Ledger.Events(s.ctx, 0, 0, ledger.EventFilter{})

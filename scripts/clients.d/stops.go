@@ -15,9 +15,9 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// shutsDown: an agent that is at rest and has a task is told to stop, with the time that
-// teamctl gives it unless somebody says otherwise. It is asked by mail, its answer ends
-// it, by its own way: its task is free again, and what it last said can be read.
+// shutsDown checks that an agent at rest with a task is told to stop, with the default deadline. It
+// is asked by mail, and its approval ends it by its own means; its task is free again, and its last
+// words can be read.
 func shutsDown(ctx context.Context, w *world, c agentlab.Client) (string, error) {
 	if err := w.idle(ctx, "mate"); err != nil {
 		return "", err
@@ -59,7 +59,7 @@ func shutsDown(ctx context.Context, w *world, c agentlab.Client) (string, error)
 	return fmt.Sprintf("in %s, %s", st.Took.Round(100*time.Millisecond), st.Exit), nil
 }
 
-// holdsTask has the agent claim a task, and say a last word.
+// holdsTask has the agent claim a task and say a last word.
 func (w *world) holdsTask(ctx context.Context, c agentlab.Client) (task, last string, err error) {
 	out, err := w.teamctl(ctx, "task", "add", "left behind")
 	if err != nil {
@@ -93,15 +93,15 @@ func (w *world) holdsTask(ctx context.Context, c agentlab.Client) (task, last st
 	return "", "", fmt.Errorf("it has not claimed task %s: %+v", task, board.Tasks)
 }
 
-// showed replays what a member that has ended has put out, as a person does by teamctl
-// logs: a program draws its screen in pieces, so that only a screen has its words.
+// showed replays the output of a member that has ended, as a person does with teamctl logs: a
+// program draws its screen in pieces, so only the drawn screen has its words.
 func (w *world) showed(ctx context.Context, name, word string) (err error) {
 	raw, err := w.teamctl(ctx, "logs", name, "--raw")
 	if err != nil {
 		return err
 	}
 	conf, file := filepath.Join(w.Dir, "replay.conf"), filepath.Join(w.Dir, "replay")
-	// What a program shows on the alternate screen is to stay when it leaves that.
+	// What a program shows on the alternate screen must remain when it leaves that.
 	err = errors.Join(os.WriteFile(conf, []byte("set -wg alternate-screen off\nset -g history-limit 20000\n"), 0o600), os.WriteFile(file, []byte(raw), 0o600))
 	if err != nil {
 		return err

@@ -17,10 +17,10 @@ type result struct {
 	took          time.Duration
 }
 
-// table is what was seen, in the order in which it was.
+// table has the results in the order in which they came.
 type table struct{ results []result }
 
-// add adds a result, and prints it: a run takes half an hour.
+// add adds a result and prints it: a run takes half an hour.
 func (t *table) add(r result) {
 	t.results = append(t.results, r)
 	fmt.Fprint(os.Stderr, r.line())
@@ -50,7 +50,7 @@ func (r result) line() string {
 	return fmt.Sprintf("%-14s %4.0fs %-40s %s\n", r.client, r.took.Seconds(), r.check, r.word())
 }
 
-// markdown is the table with the reasons of what failed below it.
+// markdown is the table, followed by the reasons of failures.
 func (t *table) markdown() string {
 	var names, rows []string
 	cells := map[string]result{}
@@ -98,7 +98,7 @@ func (t *table) markdown() string {
 }
 
 func version(name string) string {
-	for _, c := range agentlab.Clients() { // an older one has it in its name
+	for _, c := range agentlab.Clients() { // an older version has it in its name
 		if c.Name == name {
 			return " " + c.Version
 		}

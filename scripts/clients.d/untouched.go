@@ -13,9 +13,9 @@ import (
 	"github.com/teamctl/teamctl/internal/agentlab"
 )
 
-// untouched compares the person's own configuration with what it was before the
-// first start. Claude Code keeps its state in one of the files and writes that
-// itself: of it, what stood there stands there, and nothing is registered.
+// untouched compares the person's own configuration with its state before the first start. Claude
+// Code keeps its state in one of the files and writes that itself: there, all previous values must
+// remain, and nothing may be registered.
 func untouched(_ context.Context, w *world, _ agentlab.Client) (string, error) {
 	var errs []error
 	for name, before := range w.Files {
@@ -33,8 +33,7 @@ func untouched(_ context.Context, w *world, _ agentlab.Client) (string, error) {
 	return "", errors.Join(errs...)
 }
 
-// kept reports a difference between two JSON objects that is more than keys of a
-// program's own state.
+// kept reports a difference between two JSON objects other than keys of the program's own state.
 func kept(before string, after []byte) error {
 	var was, is map[string]any
 	if err := errors.Join(json.Unmarshal([]byte(before), &was), json.Unmarshal(after, &is)); err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/teamctl/teamctl/internal/fakemodel"
 )
 
-// world is an empty home with the CLIs' own configuration as a person would have
-// it, a repository, a team, and a model.
+// world is an empty home with the CLIs' own configuration as a person would have it, a repository,
+// a team, and a model.
 type world struct {
 	*agentlab.Home
 	exe     string
@@ -45,8 +45,8 @@ func newWorld(ctx context.Context, o options, with []agentlab.Client) (_ *world,
 	return w, nil
 }
 
-// close ends the team and what is left of its processes: all of them have the
-// world's directory in their environment.
+// close ends the team and the remaining processes: all of them have the world's directory in their
+// environment.
 func (w *world) close(keep bool) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -64,7 +64,7 @@ func (w *world) close(keep bool) error {
 	return errors.Join(err, w.Remove())
 }
 
-// keepRequests writes what the model was asked and has answered.
+// keepRequests writes the requests to the model and its answers.
 func (w *world) keepRequests() error {
 	f, err := os.Create(filepath.Join(w.Dir, "requests.jsonl"))
 	if err != nil {
@@ -84,7 +84,7 @@ func (w *world) teamctl(ctx context.Context, args ...string) (string, error) {
 	return w.Run(ctx, append([]string{w.exe}, args...)...)
 }
 
-// member is what ps says of one.
+// member has the used fields of a member in ps.
 type member struct {
 	Name       string `json:"name"`
 	Observed   string `json:"observed"`
@@ -111,7 +111,7 @@ func (w *world) member(ctx context.Context, name string) (member, error) {
 	return member{}, fmt.Errorf("%s is not in ps", name)
 }
 
-// lives reports a model that is gone: nothing would be true after that.
+// lives reports a model that is gone: no later result would be true.
 func (w *world) lives() error {
 	if w.model == nil {
 		return errors.New("there is no model")
@@ -119,9 +119,9 @@ func (w *world) lives() error {
 	return nil
 }
 
-// until polls a condition that no event tells of: ps is what a person has too. A look is
-// often a process, and who waits must not keep what it waits for from running: looks come
-// the further apart the longer they take and the longer it is waited.
+// until polls a condition without an event, by ps as a person does. A look often starts a process,
+// and must not keep the awaited process from running: the pauses grow with the duration of a look
+// and of the wait.
 func (w *world) until(ctx context.Context, what string, ok func() (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, w.limit)
 	defer cancel()
@@ -146,7 +146,7 @@ func (w *world) until(ctx context.Context, what string, ok func() (bool, error))
 	}
 }
 
-// asked waits for the request in which a text came in.
+// asked waits for the request with a text.
 func (w *world) asked(ctx context.Context, text string) (fakemodel.Request, error) {
 	return w.request(ctx, text, func(r fakemodel.Request) bool { return strings.Contains(r.New, text) })
 }
