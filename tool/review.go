@@ -23,17 +23,17 @@ import (
 	"github.com/teamctl/teamctl/worktree"
 )
 
-// ReviewComment is a comment on a member's changes, and where its lines are now.
+// ReviewComment is a comment on a member's changes, with the current place of its lines.
 type ReviewComment struct {
 	ledger.Comment
 	Name   string `json:"name"`   // "3.2"
 	Member string `json:"member"` // whose changes it is about
-	// Line is where its first line is now, 0 for a whole file and where it cannot be told.
+	// Line is the current number of its first line; 0 for a whole file, and if it is unknown.
 	Line    int  `json:"line,omitempty"`
 	Changed bool `json:"changed,omitempty"` // its lines are no longer there
 }
 
-// Review is what was said about the changes of one member.
+// Review is the comments on the changes of one member.
 type Review struct {
 	Member   string          `json:"member"`
 	Comments []ReviewComment `json:"comments"`
@@ -42,20 +42,20 @@ type Review struct {
 	Reviewed []string `json:"reviewed,omitempty"`
 }
 
-// ReviewAddIn is a comment that is written, changed or, with an empty text, deleted.
+// ReviewAddIn writes, changes or, with an empty text, deletes a comment.
 type ReviewAddIn struct {
 	Member string `json:"member"`
 	File   string `json:"file"`
 	Lines  string `json:"lines"` // "41", "40-44"; "" for the whole file
 	Old    bool   `json:"old"`   // the lines are those of the base, which the member has removed
 	Text   string `json:"text"`
-	// Comment is the name of a draft that is changed; File may then be "".
+	// Comment is the name of the draft to change; File may then be "".
 	Comment string `json:"comment"`
-	// Reviewed, if set, marks the file as reviewed or takes the mark away, without a comment.
+	// Reviewed, if set, marks the file as reviewed or removes the mark, without a comment.
 	Reviewed *bool `json:"reviewed"`
 }
 
-// ReviewAdd writes a draft of a comment, which is not sent before ReviewSend.
+// ReviewAdd writes a draft of a comment. Only ReviewSend sends it.
 func (t *Team) ReviewAdd(ctx context.Context, c Caller, in ReviewAddIn) (ReviewComment, error) {
 	m, err := t.reviewed(ctx, c, in.Member)
 	if err != nil {
@@ -85,7 +85,7 @@ func (t *Team) ReviewAdd(ctx context.Context, c Caller, in ReviewAddIn) (ReviewC
 	return ReviewComment{Comment: d, Name: d.Name(), Member: m.Name, Line: d.First}, err
 }
 
-// reviewed is the member whose changes the caller may comment on.
+// reviewed returns the member whose changes the caller may comment on.
 func (t *Team) reviewed(ctx context.Context, c Caller, name string) (ledger.Member, error) {
 	if err := t.may(ctx, c, OpReview); err != nil {
 		return ledger.Member{}, err
@@ -102,7 +102,7 @@ func (t *Team) reviewed(ctx context.Context, c Caller, name string) (ledger.Memb
 	return m, nil
 }
 
-// parseLines reads "41" and "40-44"; "" is 0, 0.
+// parseLines parses "41" and "40-44"; "" is 0, 0.
 func parseLines(s string) (first, last int, err error) {
 	if s == "" {
 		return 0, 0, nil
@@ -119,11 +119,10 @@ func parseLines(s string) (first, last int, err error) {
 	return first, last, nil
 }
 
-// fileRead is how much of a file is looked at to find a comment's lines.
+// fileRead is how much of a file is searched for a comment's lines.
 const fileRead = 16 << 20
 
-// treeFile reads a file of a member's worktree, never one outside of it; nil where there is
-// none.
+// treeFile reads a file of a member's worktree, never one outside of it; nil if there is none.
 func treeFile(dir, name string) ([]byte, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -148,7 +147,7 @@ func treeFile(dir, name string) ([]byte, error) {
 	return data, err
 }
 
-// reader reads files as a member's worktree or the base of its branch has them, each once.
+// reader reads files of a member's worktree, or of the base of its branch, each once.
 type reader struct {
 	ctx  context.Context
 	repo *worktree.Repo
@@ -168,7 +167,7 @@ func (t *Team) reader(ctx context.Context, m ledger.Member) (*reader, error) {
 	return &reader{ctx: ctx, repo: groups[0].Repo, m: m, base: m.Base, have: map[string][]string{}}, nil
 }
 
-// lines are those of a file, nil where there is none.
+// lines returns the lines of a file, nil if there is none.
 func (r *reader) lines(path string, old bool) ([]string, error) {
 	key := fmt.Sprint(old, path)
 	if list, ok := r.have[key]; ok {
@@ -196,7 +195,7 @@ func split(text string) []string {
 	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 }
 
-// anchor is the place of a comment as the file is now.
+// anchor returns the place of a comment in the current file.
 func (t *Team) anchor(ctx context.Context, m ledger.Member, path string, first, last int, old bool) (ledger.Anchor, error) {
 	if path == "" {
 		return ledger.Anchor{}, team.Errorf(team.CodeInvalid, "a comment needs a file")
@@ -212,7 +211,7 @@ func (t *Team) anchor(ctx context.Context, m ledger.Member, path string, first, 
 		return a, err
 	}
 	if first == 0 {
-		if lines == nil { // one that was removed may have a comment, too
+		if lines == nil { // a removed file may have a comment, too
 			if was, err := r.lines(path, !old); err != nil || was == nil {
 				return a, cmp.Or(err, error(team.Errorf(team.CodeNotFound, "%s has no file %s", m.Name, path).WithHint("teamctl worktree diff --stat "+m.Name)))
 			}
@@ -225,8 +224,8 @@ func (t *Team) anchor(ctx context.Context, m ledger.Member, path string, first, 
 	return quoted(a, lines, first, last), nil
 }
 
-// ReviewShow returns what was said about the changes of a member, or with "" of all. Drafts
-// are their author's only.
+// ReviewShow returns the comments on the changes of a member, or of all members if agent is "".
+// Drafts are shown to their author only.
 func (t *Team) ReviewShow(ctx context.Context, c Caller, member string) ([]Review, error) {
 	var list []ledger.Member
 	if member != "" {
@@ -310,7 +309,7 @@ func (t *Team) review(ctx context.Context, c Caller, m ledger.Member) (Review, e
 	return out, nil
 }
 
-// hashOf identifies the content of a file of a worktree; one that is not there has one, too.
+// hashOf identifies the content of a file of a worktree. A missing file has a hash, too.
 func hashOf(dir, path string) (string, error) {
 	data, err := treeFile(dir, path)
 	if err != nil || data == nil {
@@ -337,7 +336,7 @@ func (t *Team) markReviewed(ctx context.Context, c Caller, m ledger.Member, path
 	return t.as(c).MarkReviewed(ctx, f)
 }
 
-// lastReview is the commit of what the caller saw when it last sent comments, "" for never.
+// lastReview returns the commit that the caller saw when it last sent comments; "" if it never did.
 func (t *Team) lastReview(ctx context.Context, c Caller, m ledger.Member) (string, error) {
 	rounds, err := t.Ledger.Rounds(ctx, m.SessionKey)
 	if err != nil {
@@ -357,10 +356,10 @@ type SentReview struct {
 	Comments int    `json:"comments"`
 	Message  string `json:"message_id"`
 	Task     string `json:"task,omitempty"`
-	File     string `json:"file,omitempty"` // where the comments are, where they were too long for a message
+	File     string `json:"file,omitempty"` // has the comments if they were too long for a message
 }
 
-// ReviewSend sends the caller's drafts to the member, as one message or as a task of it.
+// ReviewSend sends the caller's drafts to the member, as one message or as a task for it.
 func (t *Team) ReviewSend(ctx context.Context, c Caller, member string, asTask bool) (SentReview, error) {
 	m, err := t.reviewed(ctx, c, member)
 	if err != nil {
@@ -437,8 +436,8 @@ func (t *Team) ReviewSend(ctx context.Context, c Caller, member string, asTask b
 	return out, nil
 }
 
-// reviewMost is how long comments may be in a message. A task's assignment has them in JSON,
-// which may be twice as long.
+// reviewMost is the maximum length of comments in a message. The assignment of a task has them in
+// JSON, where they may be twice as long.
 const reviewMost = team.MaxMessageBytes / 3
 
 func comments(n int) string {
@@ -448,7 +447,7 @@ func comments(n int) string {
 	return fmt.Sprintf("%d comments", n)
 }
 
-// reviewText is what a member reads.
+// reviewText is the text for the member.
 func reviewText(list []ReviewComment) string {
 	var b strings.Builder
 	for _, c := range list {
@@ -487,15 +486,15 @@ func (t *Team) reviewFile(m ledger.Member, round int, text string) (string, erro
 	return path, atomicfile.Write(path, []byte(text+"\n"), 0o600, true)
 }
 
-// ReviewAnswerIn is the answer to a comment: it is handled, or the text asks back.
+// ReviewAnswerIn answers a comment: it is handled, or the text asks a question.
 type ReviewAnswerIn struct {
-	Member  string `json:"member"`  // whose changes the comment is about; "" is the caller
+	Member  string `json:"member"`  // whose changes the comment is about; "": the caller
 	Comment string `json:"comment"` // "3.2"
 	Handled bool   `json:"handled"`
 	Text    string `json:"text"`
 }
 
-// ReviewAnswer records the answer to a comment. A question is sent to its author.
+// ReviewAnswer records the answer to a comment. A question is sent to the comment's author.
 func (t *Team) ReviewAnswer(ctx context.Context, c Caller, in ReviewAnswerIn) (ReviewComment, error) {
 	name := cmp.Or(in.Member, c.Name)
 	if c.Person && in.Member == "" {

@@ -6,11 +6,11 @@ import (
 	"github.com/teamctl/teamctl/ledger"
 )
 
-// around is how many lines before and after those of a comment are kept, to tell it from
+// around is the number of lines kept before and after those of a comment, to distinguish it from
 // others with the same text.
 const around = 3
 
-// quoted is an anchor with lines first to last of a file, counted from 1.
+// quoted returns an anchor with lines first to last of a file, counted from 1.
 func quoted(a ledger.Anchor, lines []string, first, last int) ledger.Anchor {
 	a.First, a.Last = first, last
 	a.Quote = strings.Join(lines[first-1:last], "\n")
@@ -19,9 +19,9 @@ func quoted(a ledger.Anchor, lines []string, first, last int) ledger.Anchor {
 	return a
 }
 
-// locate tells where the lines of a comment are now: of the places that have the same lines the
-// one with most of the same lines around it, and of those the nearest. Lines that say next to
-// nothing, a brace or none, are found only where they were or among the lines that were around
+// locate returns the current place of a comment's lines: among the places with the same lines, the
+// one with most of the same lines around it, and among those the nearest. Lines with almost no
+// text, such as a brace, are found only at their former place or among the lines that were around
 // them.
 func locate(lines []string, a ledger.Anchor) (first int, ok bool) {
 	quote := strings.Split(a.Quote, "\n")

@@ -9,8 +9,8 @@ import (
 	"github.com/teamctl/teamctl/ledger"
 )
 
-// TestCommentFollowsItsLines: a comment is found where its lines have moved to, and said to be
-// lost where they are no longer there.
+// TestCommentFollowsItsLines: a comment is found where its lines have moved to, and reported as
+// lost if they are gone.
 func TestCommentFollowsItsLines(t *testing.T) {
 	t.Parallel()
 	const was = "a\nb {\n\tx()\n}\nc {\n\tx()\n}\nd"
@@ -38,8 +38,8 @@ func TestCommentFollowsItsLines(t *testing.T) {
 	}
 }
 
-// TestCommentIsWhereItWas: whatever a file has, a comment is found in it where it was made,
-// and below as many lines as were put before it.
+// TestCommentIsWhereItWas: in an unchanged file a comment is found at its place, and below it by
+// the number of lines inserted before it.
 func TestCommentIsWhereItWas(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
