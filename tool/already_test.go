@@ -7,8 +7,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// What was never there is not reported as deleted already, and what another has completed is not
-// the caller's.
+// A task that never existed is not reported as already deleted, and one completed by another member
+// is not the caller's.
 func TestAlreadyTakesEvidence(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)
@@ -47,7 +47,7 @@ func TestAlreadyTakesEvidence(t *testing.T) {
 	denied(t, err, team.CodeConflict, team.ReasonAlreadyResolved)
 }
 
-// A team that was deleted is told from one that has never been there, until another has its name.
+// A deleted team is distinguished from one that never existed, until another team has its name.
 func TestDeletedBefore(t *testing.T) {
 	t.Parallel()
 	ctx, env := t.Context(), &Env{Home: team.Home{Dir: t.TempDir()}}

@@ -16,7 +16,7 @@ import (
 
 func num(a ledger.Approval) string { return strconv.FormatInt(a.ID, 10) }
 
-// lastText is the text of the newest entry of a mailbox, times and ids blanked.
+// lastText returns the text of the newest entry of a mailbox, with times and ids blanked.
 func (r talkRig) lastText(name string) string {
 	r.Helper()
 	mail := r.inbox(name)
@@ -173,7 +173,7 @@ func TestPermissionTravelsByMail(t *testing.T) {
 	}
 }
 
-// Whoever writes what it likes into mailboxes, in any name, approves nothing.
+// Texts written into mailboxes, in any name, approve nothing.
 func TestMailNeverApproves(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)
@@ -348,9 +348,9 @@ func TestCompletionWaitsForReview(t *testing.T) {
 	}
 }
 
-// Programs that know the files only ask by writing into the lead's mailbox, in their
-// own words. That comes to the queue, once, and the answer goes back in words that
-// they know; what is not from a member does not.
+// Programs that know only the files ask by writing into the lead's mailbox, in their own words. The
+// request is queued once, and the answer is in words that they know; requests not from a member are
+// ignored.
 func TestAskedInTheLeadsMailbox(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)
@@ -437,9 +437,9 @@ func TestAskedInTheLeadsMailbox(t *testing.T) {
 	}
 }
 
-// A lead that is a program of its own answers in its own way: straight into the
-// asker's mailbox. What it has answered does not wait for a person any more; but no
-// mode changes on the word of a file, and nobody else ends anything.
+// A lead that is a program of its own answers in its own way: straight into the requester's
+// mailbox. What it has answered no longer waits for a person; but no file changes a mode, and
+// nobody else's answer counts.
 func TestAnsweredByTheLeadItself(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)

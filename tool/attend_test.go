@@ -10,8 +10,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// hungRig is a team whose supervisor, which members need, does not answer. attended is
-// the context of each wait that has asked it.
+// hungRig is a team whose supervisor, which members need, does not answer. attended receives the
+// context of each wait that has asked it.
 func newHungRig(t *testing.T) (r talkRig, attended chan context.Context) {
 	t.Helper()
 	r = newTalkRig(t)
@@ -23,8 +23,8 @@ func newHungRig(t *testing.T) (r talkRig, attended chan context.Context) {
 	return r, attended
 }
 
-// A wait that is reading the ledger when its supervisor is found not to answer ends with
-// that, as one that is at rest does, and not with what became of the reading.
+// A wait that is reading the ledger when its supervisor is found to be silent ends with that error,
+// like one that is at rest, and not with the error of the reading.
 func TestWaitsEndWithTheReason(t *testing.T) {
 	t.Parallel()
 	r, attended := newHungRig(t)
@@ -68,7 +68,7 @@ func TestWaitsEndWithTheReason(t *testing.T) {
 	}
 }
 
-// Whatever a wait is doing at that moment.
+// The same at a random moment of a wait.
 func TestEveryWaitEndsWithTheReason(t *testing.T) {
 	t.Parallel()
 	r, attended := newHungRig(t)

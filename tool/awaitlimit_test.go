@@ -9,8 +9,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// A limit that is over before anything was set up or read ends each of the waits in
-// its own answer, with the hint, as one that comes later does.
+// A timeout that has passed before anything was set up or read ends each of the waits with its own
+// answer and hint, like a later one.
 func TestLimitThatComesAtOnce(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)
@@ -51,8 +51,8 @@ func timely(t *testing.T, err error, text, hint string) {
 	}
 }
 
-// Who waits for a member that was given up is told so, and does not wait for its time to
-// be over; one that is just being started again is waited for.
+// A wait for a member that was given up ends at once with that reason; a member that is being
+// restarted is waited for.
 func TestAwaitOneThatHasFailed(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)

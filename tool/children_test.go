@@ -22,8 +22,8 @@ func (r talkRig) spawned(c Caller, in ChildIn) ledger.Session {
 	return s
 }
 
-// TestChildrenOfASession: a child is a closed room of its parent's: internal, not delivered,
-// of the same member, bounded in number and depth, closed by its parent.
+// TestChildrenOfASession: a child belongs to its parent: it is internal, not delivered, of the same
+// member, bounded in number and depth, and closed by its parent.
 func TestChildrenOfASession(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)
@@ -102,8 +102,8 @@ func TestChildrenOfASession(t *testing.T) {
 
 func ptr[T any](v T) *T { return &v }
 
-// TestSendToASession: what a session is told is internal, says who it is from and from which
-// session, and is taken once for a key. It goes to nobody else's session, and in no circle.
+// TestSendToASession: a text sent to a session is internal, names its sender and the sender's
+// session, and is taken once for a key. It goes to no session of another member, and in no circle.
 func TestSendToASession(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)
@@ -171,8 +171,8 @@ func TestSendToASession(t *testing.T) {
 	}
 }
 
-// TestHistoryIsBounded: 100 KB of the newest texts, the newest in part where it is longer by
-// itself, the rest by further calls; nothing of other members.
+// TestHistoryIsBounded: the answer has 100 KB of the newest texts, the newest in part if it alone
+// is longer, and the rest by further calls; it has nothing of other members.
 func TestHistoryIsBounded(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)
@@ -223,7 +223,8 @@ func TestHistoryIsBounded(t *testing.T) {
 	denied(t, err, team.CodeInvalid, "input")
 }
 
-// TestWakes: between a minute and a day, five of them, in the lane of time.
+// TestWakes: a wake-up is between a minute and a day ahead, five are allowed, and they use the lane
+// of timers.
 func TestWakes(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)
@@ -254,8 +255,8 @@ func TestWakes(t *testing.T) {
 	}
 }
 
-// TestOneshot: spawn, send, wait, read: the child is closed, its place in the lane was given
-// back meanwhile, and one that takes too long is cancelled.
+// TestOneshot: spawn, send, wait and read in one call: the child is closed, its place in the lane
+// was free meanwhile, and one that takes too long is cancelled.
 func TestOneshot(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)
@@ -346,8 +347,8 @@ func TestOneshot(t *testing.T) {
 	}
 }
 
-// TestSessionOfAMemberThatBegins: a member that has just been spawned has its session, with the
-// model of its spawn, before its process has opened it; another member has none.
+// TestSessionOfAMemberThatBegins: a member that was just spawned has its session, with the model of
+// its spawn, before its process has opened it; a member of another kind has none.
 func TestSessionOfAMemberThatBegins(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)

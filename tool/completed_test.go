@@ -9,8 +9,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// TestCompletionReachesTheLead: when any member completes a task, by any operation, the
-// lead has the notice in its mailbox at once and reads it in the prescribed words.
+// TestCompletionReachesTheLead: when any member completes a task, by any operation, the notice is
+// in the lead's mailbox at once, and the lead reads it in the documented form.
 func TestCompletionReachesTheLead(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// inOrder checks that the parts stand in the text one after the other.
+// inOrder checks that the text has the parts in this order.
 func inOrder(t *testing.T, text string, parts ...string) {
 	t.Helper()
 	rest := text
@@ -25,9 +25,8 @@ func inOrder(t *testing.T, text string, parts ...string) {
 	}
 }
 
-// The lead's mail comes with the state of the team, at every read; a member's comes
-// without. Both get each message in an element whose facts come from the ledger, and
-// notices as task notifications.
+// The lead's mail contains the state of the team at every read; a member's does not. Both get each
+// message in an element whose attributes come from the ledger, and notices as task notifications.
 func TestConversation(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)
@@ -86,8 +85,8 @@ func TestConversation(t *testing.T) {
 	inOrder(t, in.Prompt, `<teammate-message teammate_id="team-lead" type="message"`, "go on")
 }
 
-// Regardless of arrival order, a member reads the shutdown first, then the lead's mail,
-// then that of peers in order of sending, and last the unverified mail.
+// Regardless of the order of arrival, a member reads the shutdown request first, then the lead's
+// mail, then that of peers in the order of sending, and the unverified mail last.
 func TestConversationOrder(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)
@@ -122,7 +121,7 @@ func TestConversationOrder(t *testing.T) {
 	}
 }
 
-// What a program writes into the lead's mailbox is no notice of the system's.
+// A text that a program writes into the lead's mailbox is not a notice of the system.
 func TestForgedNotice(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)
@@ -205,7 +204,7 @@ func checkKinds(t *testing.T, name string, read func() (InboxOut, error), text s
 	}
 }
 
-// Nobody is the system: no name, no join, no message, no identity of that kind.
+// No name, join, message or identity can be that of the system.
 func TestNobodySpeaksAsTheSystem(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)
@@ -223,8 +222,8 @@ func TestNobodySpeaksAsTheSystem(t *testing.T) {
 	denied(t, err, team.CodeNotFound, team.ReasonMemberNotFound)
 }
 
-// When a program that joined leaves, the lead is told which member left and whether it
-// did so itself; its edges are removed.
+// When a program that joined leaves, the lead is notified which member left and whether it did so
+// itself; its edges are removed.
 func TestLeavingIsTold(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)
@@ -262,7 +261,7 @@ func TestLeavingIsTold(t *testing.T) {
 	}
 }
 
-// A caller that names no team means the only one, or the one called default.
+// A caller that names no team means the only one, or the one named default.
 func TestDefaultTeam(t *testing.T) {
 	t.Setenv(team.EnvTeam, "")
 	e := &Env{Home: team.Home{Dir: t.TempDir()}}
@@ -286,7 +285,7 @@ func TestDefaultTeam(t *testing.T) {
 	}
 }
 
-// Mailboxes are pruned on request too, and the ledger keeps what was read.
+// Mailboxes are pruned on request, too, and the ledger keeps what was read.
 func TestPruneTakesReadMailOut(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)

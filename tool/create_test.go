@@ -35,8 +35,8 @@ func dirNames(t *testing.T, dir string) []string {
 	return names
 }
 
-// A create that is killed at any step takes no name, is no team to anybody, and is gone
-// with the next one, which works.
+// A create that is killed at any step reserves no name and leaves no visible team, and the next
+// create, which works, removes the rest.
 func TestCreateKilledAtEveryStep(t *testing.T) {
 	t.Parallel()
 	for _, step := range []string{"made", "places", "ledger", "team", "lead", "filled"} {
@@ -78,7 +78,7 @@ func TestCreateKilledAtEveryStep(t *testing.T) {
 	}
 }
 
-// Once it has its name a team is whole, also when the create did not live to say so.
+// A team that has its name is complete, even if its create was killed before it could report that.
 func TestCreateKilledWithItsName(t *testing.T) {
 	t.Parallel()
 	e := &Env{Home: team.Home{Dir: t.TempDir()}}
@@ -94,7 +94,7 @@ func TestCreateKilledWithItsName(t *testing.T) {
 	}
 }
 
-// One that lives is left alone, and its name is whose team is whole first.
+// A running create is left alone, and the first team to be complete gets the name.
 func TestCreateBesideALivingOne(t *testing.T) {
 	t.Parallel()
 	e := &Env{Home: team.Home{Dir: t.TempDir()}}
@@ -137,7 +137,7 @@ func TestCreateBesideALivingOne(t *testing.T) {
 	}
 }
 
-// What a person has put under a name is theirs.
+// Files that a person has put under a name are kept.
 func TestCreateTakesNobodysDirectory(t *testing.T) {
 	t.Parallel()
 	e := &Env{Home: team.Home{Dir: t.TempDir()}}
@@ -165,7 +165,7 @@ func TestCreateTakesNobodysDirectory(t *testing.T) {
 	}
 }
 
-// A repair also ends what a killed delete had begun to remove.
+// A repair also completes the removal that a killed delete has begun.
 func TestRepairRemovesWhatIsUnfinished(t *testing.T) {
 	t.Parallel()
 	e := &Env{Home: team.Home{Dir: t.TempDir()}}

@@ -86,8 +86,8 @@ func TestDelegationPolicy(t *testing.T) {
 	}
 }
 
-// Who works on a task is bound by its policy, whatever task it names or does not name,
-// and cannot take it away.
+// A member that works on a task is bound by the task's policy, whatever task it names, if any, and
+// cannot remove the policy.
 func TestDelegationOfTheTaskInHand(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)
@@ -136,7 +136,7 @@ func TestDelegationOfTheTaskInHand(t *testing.T) {
 	}
 }
 
-// What could never be posted is refused before somebody is asked to approve it.
+// A message that could never be posted is refused before anybody is asked to approve it.
 func TestNothingPointlessIsApproved(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)
@@ -158,7 +158,7 @@ func TestNothingPointlessIsApproved(t *testing.T) {
 	}
 }
 
-// What was approved is posted in the asker's name, once; what was rejected never.
+// An approved message is posted in the requester's name, once; a rejected one is never posted.
 func TestApprovedDelegation(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)

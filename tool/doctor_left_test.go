@@ -9,8 +9,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// A directory among the teams that has no ledger is not to be removed as long as there
-// are worktrees in it.
+// The doctor does not suggest removing a directory without a ledger among the teams while it
+// contains worktrees.
 func TestLeftoverWithWorktrees(t *testing.T) {
 	t.Parallel()
 	l := team.Home{Dir: t.TempDir()}.Team("gone")

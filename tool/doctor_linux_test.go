@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Where no inotify instance is left the doctor says what that costs and what to do.
+// Without a free inotify instance the doctor reports what that costs and what to do.
 func TestDoctorWithoutInotify(t *testing.T) {
 	t.Parallel()
 	c := watchNow(syscall.EMFILE)

@@ -8,7 +8,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// A member whose program runs no hooks is warned of.
+// The doctor warns about a member whose program runs no hooks.
 func TestDoctorWarnsOfNoHooks(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)

@@ -19,7 +19,7 @@ func findCheck(t *testing.T, list []Check, name string) Check {
 	return list[i]
 }
 
-// fakeProgram puts a program that prints text first in PATH, and nothing else with only.
+// fakeProgram puts a program that prints text first in PATH; with only, PATH has nothing else.
 func fakeProgram(t *testing.T, name, text string, only bool) {
 	t.Helper()
 	dir := t.TempDir()

@@ -9,8 +9,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// The graph of a team: five types, no edge twice, none to oneself, none of who is not
-// there; whoever may assign tasks draws it.
+// The graph of a team has five types of edges, no edge twice, none to itself and none to a missing
+// member; whoever may assign tasks may change it.
 func TestEdges(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)
@@ -61,8 +61,8 @@ func TestEdges(t *testing.T) {
 	denied(t, r.may(ctx, judge, OpTaskManage), team.CodeDenied, "role")
 }
 
-// A role is changed at once, by those who may, and the log has it. Nobody raises
-// itself.
+// A role changes at once, only members with the right may change it, and the log has it. No member
+// can raise its own role.
 func TestSetRole(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)
@@ -111,8 +111,8 @@ func TestSetRole(t *testing.T) {
 	}
 }
 
-// Who becomes one that may not work on tasks could not end those that it has: they go
-// back to the board, also when the change was cut short before.
+// A member whose new role may not work on tasks could not end the ones that it has: they are
+// released, also if an earlier change was interrupted.
 func TestSetRoleFreesTasks(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)

@@ -8,8 +8,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Another input can only be approved where the program can take it. A refusal leaves
-// the request as it was.
+// Another input can be approved only if the program can use it. A refusal leaves the request
+// unchanged.
 func TestFixedInput(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)

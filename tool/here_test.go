@@ -10,8 +10,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Where several teams exist, the directory chooses: the repository, a worktree of it,
-// the team's own directory. Two teams on one repository are both named, and no others.
+// If several teams exist, the directory selects one: the repository, a worktree of it, or the
+// team's own directory. Two teams on one repository are both named, and no others.
 func TestTeamOfDirectory(t *testing.T) {
 	t.Setenv(team.EnvTeam, "")
 	base := t.TempDir()

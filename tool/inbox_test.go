@@ -14,8 +14,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Mail that a reader has taken and not confirmed comes again with the same ids, also the
-// entries that another program wrote without one; what is confirmed does not.
+// Mail that a reader has taken and not confirmed comes again with the same ids, including entries
+// that another program wrote without an id; confirmed mail does not.
 func TestUnconfirmedMailComesAgain(t *testing.T) {
 	r := newTalkRig(t)
 	ctx := t.Context()
@@ -108,7 +108,7 @@ func TestConsumersTakeTurns(t *testing.T) {
 	}
 }
 
-// Many entries are marked in one transaction, which is what their time shows.
+// Many entries are marked in one transaction: their times are equal.
 func TestManyEntriesAreMarkedAtOnce(t *testing.T) {
 	r := newTalkRig(t)
 	ctx := t.Context()
@@ -133,7 +133,7 @@ func TestManyEntriesAreMarkedAtOnce(t *testing.T) {
 	}
 }
 
-// What the supervisor or a hook would bring too is noted as handed over when the agent
+// Mail that the supervisor or a hook would deliver, too, is recorded as handed over when the agent
 // takes it by itself: they look for it in the conversation first.
 func TestTakenMailIsNotBroughtToo(t *testing.T) {
 	r := newTalkRig(t)
@@ -157,9 +157,9 @@ func TestTakenMailIsNotBroughtToo(t *testing.T) {
 	}
 }
 
-// Mail that a killed poster has left in the ledger is put into the mailbox by its reader,
-// and the doctor names it until then. Where the mailbox cannot be written the reader gets
-// it all the same, and can confirm it.
+// Mail that a killed poster has left in the ledger is added to the mailbox by its reader, and
+// reported by the doctor until then. If the mailbox cannot be written, the reader gets the mail
+// nevertheless, and can confirm it.
 func TestReaderCollectsItsMail(t *testing.T) {
 	r := newTalkRig(t)
 	ctx := t.Context()

@@ -19,8 +19,8 @@ func (s *interrupter) InterruptMember(context.Context, string) error {
 	return nil
 }
 
-// An interrupt rejects the plan that its turn had submitted, and nothing else that
-// waits; the next plan is taken.
+// An interrupt rejects the plan that its turn has submitted, and no other request; the next plan is
+// accepted.
 func TestInterruptRejectsThePlan(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)
@@ -59,8 +59,8 @@ func TestInterruptRejectsThePlan(t *testing.T) {
 	approval(r.AskPlan(ctx, a, PlanIn{Content: "second"}))
 }
 
-// An interrupt of the built-in worker cancels the task that it has claimed, and none that
-// it has handed in or that is only assigned to it.
+// An interrupt of the built-in worker cancels the task that it has claimed, and none that it has
+// submitted or that is only assigned to it.
 func TestInterruptOfAWorker(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)

@@ -8,8 +8,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// A program that leads answers plans and reviews. What lets a member act without a
-// question stays with the person until the person hands it over.
+// A program that leads answers plans and reviews. Requests that let a member act without a question
+// are left to the person until the person delegates them.
 func TestProgramThatLeads(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)

@@ -12,8 +12,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// A taker that is called after every change takes up each request once, and finds the
-// answer that the lead writes into the asker's mailbox itself.
+// A reader of the lead's mailbox that is called after every change queues each request once, and
+// finds the answer that the lead writes into the requester's mailbox itself.
 func TestAskedTakerTakesWhatIsNew(t *testing.T) {
 	r := newTalkRig(t)
 	ctx := t.Context()
@@ -68,7 +68,7 @@ func (r talkRig) tells(e inbox.Entry) *inbox.Box {
 	return b
 }
 
-// waiting is how many requests wait for an answer.
+// waiting is the number of requests that wait for an answer.
 func (r talkRig) waiting(want int) {
 	r.Helper()
 	list, err := r.Approvals(r.Context(), false)
@@ -77,7 +77,7 @@ func (r talkRig) waiting(want int) {
 	}
 }
 
-// Whoever lists the approvals reads what has come to the lead since somebody did last.
+// Listing the approvals reads the lead's mail since the last listing.
 func TestApprovalsReadWhatIsNew(t *testing.T) {
 	r := newTalkRig(t)
 	r.as("a", team.RoleExecutor)
@@ -151,7 +151,7 @@ func TestApprovalsReadWhatIsNew(t *testing.T) {
 	}
 }
 
-// What was refused is tried again by whoever looks next: the reason may be gone.
+// A request that was refused is tried again by the next reader: the reason may be gone.
 func TestRefusedRequestsAreTriedAgain(t *testing.T) {
 	r := newTalkRig(t)
 	r.asks("late", "one")

@@ -9,9 +9,9 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// What plan mode (p) and delegate mode (d) leave of each operation; what is in
-// neither list is refused in both. Spawning and stopping are not among the tools of
-// delegate mode: who delegates asks a member to end by message.
+// The operations that plan mode (p) and delegate mode (d) allow; those in neither list are refused
+// in both. Spawning and stopping are not among the tools of delegate mode: its member asks others
+// to end by message.
 func TestTableOfModes(t *testing.T) {
 	t.Parallel()
 	want := map[Operation]string{
@@ -37,8 +37,8 @@ func TestTableOfModes(t *testing.T) {
 	}
 }
 
-// A leader in delegate mode meets the same at the operations themselves, whichever
-// door leads to them.
+// A leader in delegate mode gets the same refusals from the operations themselves, through every
+// door.
 func TestDelegateAtTheDoors(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)

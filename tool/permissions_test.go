@@ -12,8 +12,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Rules answer at once and report their name and the reason, without further notices; a
-// request that no rule matches waits for a person.
+// Rules answer at once with their name and the reason, without further notices; a request that no
+// rule matches waits for a person.
 func TestRulesAnswer(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)
@@ -78,8 +78,8 @@ func TestRulesAnswer(t *testing.T) {
 	}
 }
 
-// What is asked by writing into the lead's mailbox is answered by no rule: anybody
-// who can write the file can be anybody there.
+// No rule answers a request that was written into the lead's mailbox: anybody who can write the
+// file can pose as any member there.
 func TestRulesDoNotAnswerMail(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)

@@ -23,8 +23,8 @@ func (b *before) Write(ctx context.Context, op ledger.Op) (json.RawMessage, erro
 	return b.Writer.Write(ctx, op)
 }
 
-// A channel hands a message over, and marks it in the mailbox file, while somebody asks
-// how far it has come: the mark is not the agent's.
+// A channel that hands a message over also marks it in the mailbox file; a concurrent check of the
+// receipt does not take that mark for the agent's.
 func TestReceiptBesideAChannel(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()

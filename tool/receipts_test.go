@@ -150,7 +150,7 @@ func TestAwait(t *testing.T) {
 	}
 }
 
-// One mailbox that cannot be written hides neither the others' mail nor itself.
+// A mailbox that cannot be written hides neither the mail of others nor itself.
 func TestBroadcastFailsForOne(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)
@@ -229,7 +229,7 @@ func TestSendRefuses(t *testing.T) {
 	denied(t, err, team.CodeInvalid, "")
 }
 
-// A message that is handed on too often is dropped: the sender is told, and the log.
+// A message that is forwarded too often is dropped, which its sender and the log are told.
 func TestHops(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)
@@ -298,8 +298,8 @@ func TestShutdownResponse(t *testing.T) {
 	}
 }
 
-// A member that approves gets the prescribed answer, and the lead is told where the
-// approver runs, from the roster.
+// A member that approves gets the documented answer, and the lead is told where the approver runs,
+// from the roster.
 func TestShutdownApproval(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)
@@ -328,7 +328,7 @@ func TestShutdownApproval(t *testing.T) {
 	}
 }
 
-// The lead gets the answer too if an operator asked.
+// The lead gets the answer, too, if an operator made the request.
 func TestLeadHearsTheAnswerToAnOperator(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)
@@ -368,7 +368,7 @@ func TestLeadHearsTheAnswerToAnOperator(t *testing.T) {
 	}
 }
 
-// What a channel has handed over and marked in the mailbox file is accepted, and not read:
+// A message that a channel has handed over and marked in the mailbox file is accepted, not read:
 // the agent has said nothing.
 func TestOwnMarkIsNoReceipt(t *testing.T) {
 	t.Parallel()

@@ -10,8 +10,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// A repair tells of every step that it takes, also of those that found nothing, and of
-// the mail that it brings in a killed poster's place.
+// A repair reports every step, including those that found nothing, and the mail that it delivers
+// for a killed poster.
 func TestRepairReportsEachStep(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)

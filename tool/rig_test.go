@@ -33,7 +33,7 @@ func newTalkRig(t *testing.T) talkRig {
 	return talkRig{t, tm}
 }
 
-// member adds one that looks like one that runs, with a token.
+// member adds a member that looks like a running one, with a token.
 func (r talkRig) member(name string, role team.Role) (Caller, string) {
 	r.Helper()
 	return r.memberOf("worker", name, role)
@@ -65,7 +65,7 @@ func (r talkRig) as(name string, role team.Role) Caller {
 	return c
 }
 
-// consume is InboxConsume for a reader that has got it.
+// consume is InboxConsume for a reader that confirms what it gets.
 func (r talkRig) consume(ctx context.Context, c Caller) (in InboxOut, err error) {
 	err = r.InboxConsume(ctx, c, func(got InboxOut) error {
 		in = got

@@ -9,8 +9,8 @@ import (
 
 var everyRole = []team.Role{team.RoleLeader, team.RoleExecutor, team.RoleReviewer, team.RoleObserver, team.RoleOperator}
 
-// The table as people read it: l e r o p for leader, executor, reviewer,
-// observer and operator; - no, + yes, s by setting, n where named, ! logged.
+// The table for people: l e r o p mean leader, executor, reviewer, observer and operator; - no, +
+// yes, s by setting, n if named, ! logged.
 func TestTableOfRoles(t *testing.T) {
 	t.Parallel()
 	want := map[Operation]string{
@@ -67,7 +67,7 @@ func TestTableOfRoles(t *testing.T) {
 	}
 }
 
-// What each role meets at the operations themselves, not at the table.
+// The same at the operations themselves instead of the table.
 func TestEveryDoorAsksTheTable(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)

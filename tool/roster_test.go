@@ -11,7 +11,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// adopter finds, when it is asked, that a member has ended.
+// adopter finds that a member has ended when it is asked.
 type adopter struct {
 	Supervisor
 	r       talkRig
@@ -26,8 +26,8 @@ func (a *adopter) Status(ctx context.Context) (ledger.SupervisorStatus, error) {
 	return ledger.SupervisorStatus{}, err
 }
 
-// A supervisor that was started this moment (by a teammate, say) holds the lock
-// before it knows who lives: until then the ledger says what an earlier one saw.
+// A supervisor that was just started (by a teammate, for example) holds the lock before it knows
+// which members live: until then the ledger has what an earlier one saw.
 func TestRosterWaitsForAdoption(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)

@@ -12,8 +12,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Every field of the prescribed runtime record is known for each member, and no field
-// has a value of another member.
+// Every field of the documented runtime record is known for each member, and no field has a value
+// of another member.
 func TestRuntimes(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)

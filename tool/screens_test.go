@@ -7,8 +7,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Who waits at its own screen is listed with the command that leads there; whose
-// question is in the queue is not listed a second time, and neither is who is gone.
+// A member that waits at its own screen is listed with the command that leads there; one whose
+// question is in the queue is not listed twice, and one that is gone is not listed.
 func TestAtScreens(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)

@@ -9,8 +9,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// The three prescribed sequences, as members run them. A failed task ends nothing: the
-// run continues.
+// The three documented sequences, as members run them. A failed task ends nothing: the run
+// continues.
 func TestSequences(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)

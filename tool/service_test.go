@@ -11,8 +11,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// A unit has what the service manager's own environment lacks, whatever characters are in
-// it, and nothing by which a member that cannot be recovered ends the supervisor.
+// A unit has the variables that the service manager's own environment lacks, with any characters,
+// and nothing by which a member that cannot be recovered ends the supervisor.
 func TestServiceUnits(t *testing.T) {
 	l := team.Home{Dir: "/home/me/.teamctl"}.Team("demo")
 	t.Setenv("HOME", "/home/me")

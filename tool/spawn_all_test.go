@@ -11,7 +11,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// starter notes what it is asked to spawn.
+// starter records what it is asked to spawn.
 type starter struct {
 	Supervisor
 	mu    sync.Mutex
@@ -35,7 +35,7 @@ func (s *starter) Spawn(_ context.Context, in team.SpawnRequest) (ledger.SpawnRe
 	return ledger.SpawnResult{Member: ledger.Member{Name: in.Name}, Renamed: in.Hold}, nil
 }
 
-// Whoever is started finds the whole team on the roster, its reviewer too.
+// A member that is started finds the whole team on the roster, including its reviewer.
 func TestAllAreOnTheRosterBeforeOneStarts(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)
@@ -67,7 +67,7 @@ func TestAllAreOnTheRosterBeforeOneStarts(t *testing.T) {
 	}
 }
 
-// renamer gives every member the names in line.
+// renamer gives members the names in line, in turn.
 type renamer struct {
 	Supervisor
 	mu    sync.Mutex
@@ -82,8 +82,8 @@ func (s *renamer) Spawn(_ context.Context, in team.SpawnRequest) (ledger.SpawnRe
 	return ledger.SpawnResult{Member: ledger.Member{Name: name}, Renamed: name != in.Name}, nil
 }
 
-// A member that gets another name than requested is told the existing names; further
-// members of several are numbered without a message.
+// The error about a member that gets another name than requested names the existing members;
+// further members of several are numbered without a message.
 func TestTakenNameNamesTheMembers(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)

@@ -9,8 +9,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// TestSpawnKeepsTheSpec: everything that a caller asks of a member is in the request to
-// the supervisor. What teamctl notes itself is not taken from a caller.
+// TestSpawnKeepsTheSpec: the request to the supervisor has everything that a caller asks of a
+// member. Fields that teamctl sets itself are not taken from a caller.
 func TestSpawnKeepsTheSpec(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)

@@ -39,7 +39,7 @@ func (r talkRig) child(c Caller, spec string) Caller {
 	return c
 }
 
-// answers runs f and answers what it asks for; it reports whether it asked.
+// answers runs f and answers its request; it reports whether there was one.
 func (r talkRig) answers(approve bool, f func(context.Context) error) (asked bool, err error) {
 	r.Helper()
 	done := make(chan error, 1)
@@ -66,9 +66,9 @@ func (r talkRig) answers(approve bool, f func(context.Context) error) (asked boo
 	return asked, err
 }
 
-// TestNobodyGainsBySpecs: a spec that an agent makes, changes or switches to allows no
-// tool, skill or model that it does not have, or somebody has approved it. A person and a
-// lead that is a program of its own are bound by their roles.
+// TestNobodyGainsBySpecs: a spec that an agent creates, changes or switches to allows no tool,
+// skill or model that the agent does not have, unless somebody has approved it. A person and a lead
+// that is a program of its own are bound by their roles.
 func TestNobodyGainsBySpecs(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)

@@ -9,8 +9,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// A working member that shows nothing for ten minutes has stalled; other members have
-// not.
+// A working member without output for ten minutes has stalled; other members have not.
 func TestStalled(t *testing.T) {
 	t.Parallel()
 	l := team.Home{Dir: t.TempDir()}.Team("t")
@@ -58,8 +57,7 @@ func TestStalled(t *testing.T) {
 	}
 }
 
-// Who shows them is woken when the next one will have stalled, and now and then while one
-// has.
+// A screen is woken when the next member will have stalled, and from time to time while one has.
 func TestStallDue(t *testing.T) {
 	t.Parallel()
 	l := team.Home{Dir: t.TempDir()}.Team("t")

@@ -81,8 +81,8 @@ func TestTaskDirRoundTrip(t *testing.T) {
 	}
 }
 
-// What a real client writes, and what it changes in a file of ours.
-// An export keeps what another client has written beside the keys that we know.
+// The files of a real client, and what it changes in a file of ours. An export keeps what another
+// client has written beside the keys that we know.
 func TestTaskDirKeepsForeignKeys(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -153,8 +153,7 @@ func TestTaskDirOfAForeignClient(t *testing.T) {
 	}
 }
 
-// A lock of another client is waited for while it is fresh, and taken over when it
-// was abandoned.
+// A fresh lock of another client is waited for, and an abandoned one is taken over.
 func TestTaskDirLocks(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -176,7 +175,7 @@ func TestTaskDirLocks(t *testing.T) {
 	}
 }
 
-// A file that another client is writing in place, under its lock, is read when it is whole.
+// A file that another client is writing in place, under its lock, is read when it is complete.
 func TestReadTaskDirWaitsForAWriter(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -6,8 +6,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Setting an owner sends it a task_assignment, once for each new owner; a member that
-// claims a task itself, or gives it to nobody, sends none.
+// Setting an owner sends it a task_assignment, once for each new owner; a member that claims a task
+// itself, or releases it, gets none.
 func TestOwnerIsTold(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)

@@ -8,8 +8,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Nobody sees whether the lead lives, or a program that has joined: they keep
-// their tasks by using them. What others do with a task keeps it for nobody.
+// teamctl cannot observe whether the lead or a program that has joined lives: they keep their tasks
+// by using them. Another member's use of a task does not count.
 func TestUsingATaskKeepsIt(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)

@@ -8,8 +8,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Whoever completes a task that is to be verified, by whichever door: it waits for that,
-// and a supervisor is brought up where none is.
+// Completing a task with a verification waits for the result, through every door, and starts a
+// supervisor if there is none.
 func TestEveryDoorVerifies(t *testing.T) {
 	t.Parallel()
 	completed := team.TaskCompleted
@@ -70,8 +70,8 @@ func TestEveryDoorVerifies(t *testing.T) {
 	}
 }
 
-// A command that runs with the rights of the team is a person's or a leader's to give, to
-// change and to bring along.
+// Only a person or a leader may set or change a command that runs with the rights of the team, or
+// bring it along.
 func TestWhoGivesAVerify(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)

@@ -11,7 +11,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// ids are those of what was read, in order; "all" of a whole board.
+// ids are those of the tasks that were read, in order; "all" for a whole board.
 func (p Progress) ids() string {
 	if p.Part == nil {
 		return "all"
@@ -23,8 +23,8 @@ func (p Progress) ids() string {
 	return strings.Join(out, " ")
 }
 
-// Who waits for some tasks of a long board, or watches it, has no more of it read at a
-// change than what has changed, what is in work, and what is waited for.
+// A wait for some tasks of a long board, or a watch of it, reads after a change only what has
+// changed, what is in progress, and what is waited for.
 func TestWaitReadsWhatHasChanged(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)

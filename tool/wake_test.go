@@ -10,8 +10,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// What holds mail back may end while the supervisor is gone: who ends it has another
-// brought, or what is held would wait for the next command.
+// The condition that holds mail may end while there is no supervisor: the process that ends it
+// starts one, since the mail would wait for the next command otherwise.
 func TestEndOfALimitStartsASupervisor(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)

@@ -85,7 +85,7 @@ func (g *treeRig) commit(dir string) string {
 	return g.git(dir, "rev-parse", "HEAD")
 }
 
-// join puts a member of a kind on the roster, with a worktree and one commit.
+// join adds a member of a kind to the roster, with a worktree and one commit.
 func (g *treeRig) join(name, agent string, files map[string]string) ledger.Member {
 	g.Helper()
 	w, err := g.r.Create(g.Context(), worktree.CreateIn{Path: filepath.Join(g.Layout.Worktrees(), name), Branch: "teamctl/demo/" + name})
@@ -113,7 +113,7 @@ func refusedWith(t *testing.T, err error, code team.Code) {
 	}
 }
 
-// The owner of a branch that conflicts gets the task; once it is mended it lands.
+// The owner of a branch that conflicts gets a task; once it is resolved the branch is merged.
 func TestMergeGivesTheOwnerATask(t *testing.T) {
 	t.Parallel()
 	g := newTreeRig(t)
@@ -144,8 +144,8 @@ func TestMergeGivesTheOwnerATask(t *testing.T) {
 	}
 }
 
-// A run that was killed leaves rows in every open state: the next one completes
-// them, and nothing lands or is told twice.
+// A merge that was killed leaves rows in every open state: the next one completes them, and nothing
+// is merged or reported twice.
 func TestMergeResumes(t *testing.T) {
 	t.Parallel()
 	g := newTreeRig(t)
@@ -193,8 +193,8 @@ func TestMergeResumes(t *testing.T) {
 	}
 }
 
-// What is taken back, or asked for anew, between the reading of the queue and the
-// landing is not landed as it was.
+// A request that is withdrawn, or made anew, between the reading of the queue and the merge is not
+// merged as it was.
 func TestMergeQueueChanges(t *testing.T) {
 	t.Parallel()
 	g := newTreeRig(t)
@@ -260,7 +260,7 @@ func TestMergeQueueChanges(t *testing.T) {
 	refusedWith(t, err, team.CodeNotFound)
 }
 
-// What may go by itself leaves the queue as it is; what cannot ends the merge.
+// Changes that may resolve by themselves leave the queue as it is; others end the merge.
 func TestMergeStopped(t *testing.T) {
 	t.Parallel()
 	g := newTreeRig(t)
@@ -295,7 +295,7 @@ func TestMergeStopped(t *testing.T) {
 	}
 }
 
-// Ready is idle, clean, without a task, and with something to merge. Unknown is never idle.
+// Ready means idle, clean, without a task, and with something to merge. Unknown is never idle.
 func TestMergeReady(t *testing.T) {
 	t.Parallel()
 	g := newTreeRig(t)
@@ -354,8 +354,8 @@ func TestWorktreeRoles(t *testing.T) {
 	}
 }
 
-// Both have changed a file by themselves: the lead and both are told, once. What
-// one has merged from the other is no overlap.
+// Two members have changed a file independently: the lead and both are warned, once. A change
+// merged from the other member is no overlap.
 func TestNoteChanges(t *testing.T) {
 	t.Parallel()
 	g := newTreeRig(t)
@@ -394,8 +394,8 @@ func TestNoteChanges(t *testing.T) {
 	}
 }
 
-// A checkpoint of a member that is not running comes back, also after the worktree
-// has been worked in since.
+// A checkpoint of a member that is not running can be restored, also after later work in the
+// worktree.
 func TestCheckpointRestore(t *testing.T) {
 	t.Parallel()
 	g := newTreeRig(t)
