@@ -7,8 +7,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// TestSpawnNobodyWaitsFor: a spawn whose asker has gone is known to the supervisor, which
-// brings the member up.
+// TestSpawnNobodyWaitsFor: a supervisor starts a member even if the process that requested the
+// spawn has exited.
 func TestSpawnNobodyWaitsFor(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

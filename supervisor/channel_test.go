@@ -74,7 +74,7 @@ func held(mail []team.Mail) (out []team.Outcome) {
 	return out
 }
 
-// talking is a team with one member that a channel reaches.
+// talking returns a team with one member that a channel reaches.
 func talking(t *testing.T, c *fakeCourier) (r *rig, say func(team.Observation)) {
 	r = newRig(t)
 	c.opened = make(chan delivery.ChannelIn, 1)
@@ -103,7 +103,7 @@ func (r *rig) post(text string) string {
 	return m.ID
 }
 
-// until waits for something that the ledger has.
+// until waits for a condition of the ledger.
 func (r *rig) until(what string, ok func() bool) {
 	r.Helper()
 	r.wait("a", what, func(ledger.Member) bool { return ok() })
@@ -118,8 +118,8 @@ func (r *rig) delivery(id string) ledger.Delivery {
 	return d
 }
 
-// A hook gives a message while the channel tries to: what the channel says of it comes
-// too late to have it given again.
+// A hook gives a message while the channel tries to: the channel's outcome comes too late to have
+// it given again.
 func TestHeldDoesNotTakeBackWhatAHookGave(t *testing.T) {
 	t.Parallel()
 	c := &fakeCourier{}
@@ -146,8 +146,8 @@ func TestHeldDoesNotTakeBackWhatAHookGave(t *testing.T) {
 	}
 }
 
-// An agent becomes idle while the channel still looks at what it was before: what the
-// channel leaves then is tried again, though nothing more is seen.
+// An agent becomes idle while the channel still delivers by its former state: mail that the channel
+// leaves then is tried again, without a further observation.
 func TestIdleDuringAHandOver(t *testing.T) {
 	t.Parallel()
 	c := &fakeCourier{}
@@ -174,8 +174,8 @@ func TestIdleDuringAHandOver(t *testing.T) {
 	r.until("handed over", func() bool { return r.delivery(id).State == team.Accepted })
 }
 
-// The supervisor that handed a message over is gone before anything showed that the
-// agent has it: the next one has the channel find out, and gives it to no other.
+// A supervisor that handed a message over exits before anything shows that the agent has it: the
+// next one has the channel find out, and gives the message to no other agent.
 func TestHandedOverBeforeIsAskedAbout(t *testing.T) {
 	t.Parallel()
 	for _, settles := range []bool{true, false} {
@@ -213,7 +213,7 @@ func TestHandedOverBeforeIsAskedAbout(t *testing.T) {
 
 var askRun = team.Ask{ID: "dialog-c1-1", For: team.WaitPermission, Tool: "shell", Description: "rm x"}
 
-// asked has the member ask and returns the row in the queue.
+// asked has the member make a request and returns the row in the queue.
 func (r *rig) asked(say func(team.Observation)) (a ledger.Approval) {
 	r.Helper()
 	ask := askRun
@@ -247,7 +247,7 @@ func (r *rig) reply(a ledger.Approval, yes bool, input ...string) {
 	r.mailer().Deliver(r.Context(), out.Deliveries)
 }
 
-// response is how the mail with the answer stands.
+// response is the state of the mail with the answer.
 func (r *rig) response() (d ledger.Delivery) {
 	r.Helper()
 	all, err := r.led.Messages(r.Context(), ledger.MessageFilter{Kind: team.KindPermissionResponse})
@@ -257,8 +257,8 @@ func (r *rig) response() (d ledger.Delivery) {
 	return r.delivery(all[0].ID)
 }
 
-// What an agent asks is told to the lead, has a deadline, and is answered by the
-// request that asked: not as mail beside.
+// An agent's request is reported to the lead, has a deadline, and is answered through the channel
+// that reported it, not by mail.
 func TestAskIsAnsweredByItsRequest(t *testing.T) {
 	t.Parallel()
 	c := &fakeCourier{}
@@ -294,8 +294,8 @@ func TestAskIsAnsweredByItsRequest(t *testing.T) {
 	}
 }
 
-// A channel lets a request through as it is: what was approved with another input is
-// refused, and the agent told with what it may try again.
+// A channel can only let a request pass as it is: one approved with another input is refused, and
+// the agent is told with which input it may try again.
 func TestAskApprovedWithAnotherInput(t *testing.T) {
 	t.Parallel()
 	c := &fakeCourier{}
@@ -309,7 +309,7 @@ func TestAskApprovedWithAnotherInput(t *testing.T) {
 	}
 }
 
-// A request that nobody has answered by its deadline is refused in the agent too.
+// A request without an answer by its deadline is refused in the agent, too.
 func TestAskThatNobodyAnswers(t *testing.T) {
 	t.Parallel()
 	c := &fakeCourier{}
@@ -356,7 +356,7 @@ func TestAskThatIsAnsweredInTheAgent(t *testing.T) {
 	}
 }
 
-// A key says yes or no: the words of a refusal follow as mail.
+// A key can only allow or deny: the feedback of a rejection follows by mail.
 func TestWordsThatNoKeySays(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -398,7 +398,7 @@ func TestWordsThatNoKeySays(t *testing.T) {
 	}
 }
 
-// What stands on a screen may be any program's words: no rule of the team answers it.
+// A dialog on a screen may be any program's text: no rule of the team answers it.
 func TestScreenIsAnsweredByNoRule(t *testing.T) {
 	t.Parallel()
 	c := &fakeCourier{}

@@ -36,8 +36,7 @@ func (c *moved) clock() policy.Clock {
 	}}
 }
 
-// The wall clock jumps while no supervisor runs: the back-off goes on as it was,
-// neither skipped nor stretched.
+// The wall clock jumps while no supervisor runs: the back-off neither ends early nor grows.
 func TestFault14BackoffOverClockJumpAndRestart(t *testing.T) {
 	t.Parallel()
 	for name, by := range map[string]time.Duration{"forward": 24 * time.Hour, "back": -24 * time.Hour, "not": 0} {
@@ -63,8 +62,7 @@ func TestFault14BackoffOverClockJumpAndRestart(t *testing.T) {
 	}
 }
 
-// How long a generation lived is never read off the wall clock where a better one
-// was looked at.
+// The lifetime of a generation is not measured by the wall clock if a better clock is recorded.
 func TestRanIsNotByTheWall(t *testing.T) {
 	t.Parallel()
 	at := time.Now()

@@ -11,8 +11,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// leave starts the command hang as a supervisor that is gone has left it, and returns
-// the pid of what it hides.
+// leave starts the command hang as a killed supervisor has left it, and returns the pid of the
+// process that it hides.
 func (r *rig) leave(gen string) (pid int) {
 	r.Helper()
 	left := exec.Command("bash", "-c", hang)
@@ -29,7 +29,7 @@ func (r *rig) leave(gen string) (pid int) {
 	return r.hanging()
 }
 
-// What a set-up command or hook of a killed supervisor has left is ended by the next.
+// Processes of a set-up command or hook of a killed supervisor are ended by the next one.
 func TestCommandsLeftByAKilledSupervisor(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

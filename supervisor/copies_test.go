@@ -7,7 +7,7 @@ import (
 	"github.com/teamctl/teamctl/ledger"
 )
 
-// copies waits until there are as many copies as wanted, the newest younger than before.
+// copies waits for a number of copies, the newest younger than before.
 func (r *rig) copies(after time.Time) ledger.Copy {
 	r.Helper()
 	deadline := time.Now().Add(time.Minute)
@@ -27,7 +27,7 @@ func (r *rig) copies(after time.Time) ledger.Copy {
 	}
 }
 
-// A copy is made when a run has ended, and while the ledger changes when the newest is old.
+// A copy is made when a run has ended, and when the ledger changes and the newest copy is old.
 func TestCopyAfterARun(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -12,8 +12,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// blind makes adoptions fail until see is called, and holds the member's run lock as
-// its shim would: to the end, for an attempt may look at the lock after that.
+// blind makes adoptions fail until see is called, and holds the member's run lock as its shim
+// would, until the end: an attempt may check the lock after that.
 func (r *rig) blind(name string, err error) (see func()) {
 	r.Helper()
 	mkdir(r.T, string(r.layout.Bundle(name)))
@@ -32,8 +32,8 @@ func (m *machine) blinded(err error) {
 	m.blind = err
 }
 
-// An adoption that fails says nothing about the agent: while its lock is held its
-// state is unknown, nothing is started beside it, and it is adopted when it can be.
+// A failed adoption says nothing about the agent: while its lock is held its state is unknown,
+// nothing is started beside it, and it is adopted as soon as possible.
 func TestAdoptionThatFailsIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	for name, err := range map[string]error{
@@ -73,7 +73,7 @@ func TestAdoptionThatFailsIsTriedAgain(t *testing.T) {
 	}
 }
 
-// What two probes call dead is dead, whatever the backend's trouble.
+// A member that two probes report as dead is dead, whatever error the backend has.
 func TestTwoProbesSayDead(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -88,8 +88,8 @@ func TestTwoProbesSayDead(t *testing.T) {
 	}
 }
 
-// A stop of a member in doubt looks once more: it stops what it finds, and says so
-// where it cannot tell; what is wanted stays written.
+// A stop of a member in doubt probes once more: it stops what it finds, and reports if it cannot
+// tell; the desired state stays recorded.
 func TestStopInDoubt(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -14,9 +14,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// TestOverlapToldWhileBusy: two plain commands that never come to rest change the
-// same files; the lead and both are told then, of a file in a directory that is new
-// too, and once.
+// TestOverlapToldWhileBusy: two plain commands that never come to rest change the same files; the
+// lead and both are warned then, once, also about a file in a new directory.
 func TestOverlapToldWhileBusy(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {

@@ -11,8 +11,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// A message whose receipt never comes is asked about once its way has had its time, and not
-// before, by the supervisor that has handed it over.
+// A message without a receipt is asked about after the time that its way may take, not before, by
+// the supervisor that has handed it over.
 func TestInjectedIsAskedAbout(t *testing.T) {
 	t.Parallel()
 	for _, settles := range []bool{true, false} {
@@ -52,8 +52,8 @@ func TestInjectedIsAskedAbout(t *testing.T) {
 	}
 }
 
-// TestHeldAfterItWasHandedOver checks that a message which comes back from an agent, because the
-// turn that had it was cancelled, is handed over again.
+// TestHeldAfterItWasHandedOver: a message that an agent returns because its turn was cancelled is
+// handed over again.
 func TestHeldAfterItWasHandedOver(t *testing.T) {
 	t.Parallel()
 	c := &fakeCourier{}
@@ -75,9 +75,8 @@ func TestHeldAfterItWasHandedOver(t *testing.T) {
 	r.until("handed over again", func() bool { return given.Load() == 2 && r.delivery(id).State == team.Injected })
 }
 
-// TestUnknown checks that a message that was handed over and is not shown to have arrived
-// does not pass for one that is on its way, that its evidence is kept, and that a receipt
-// which comes later counts.
+// TestUnknown: a message that was handed over and does not show is not reported as in flight, its
+// evidence is kept, and a later receipt counts.
 func TestUnknown(t *testing.T) {
 	t.Parallel()
 	for _, settles := range []bool{true, false} {
@@ -113,8 +112,8 @@ func TestUnknown(t *testing.T) {
 	}
 }
 
-// A message that is in a queue of the program's own, or in a turn that goes on, is not
-// unknown as soon as one of which nothing is seen.
+// A message in the program's own queue, or in a running turn, does not become unknown as soon as
+// one that is nowhere.
 func TestPendingIsNotUnknown(t *testing.T) {
 	t.Parallel()
 	c := &fakeCourier{settles: true, evidence: 10 * time.Millisecond, doubt: time.Hour}

@@ -18,9 +18,9 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// machine stands for the processes of one machine: it outlives the supervisors
-// of a test, as real agents outlive theirs. How real backends behave is tested
-// with real processes in backends/tmux and in cmd/teamctl.
+// machine simulates the processes of one machine: it outlives the supervisors of a test, as real
+// agents outlive theirs. The behaviour of real backends is tested with real processes in
+// backends/tmux and in cmd/teamctl.
 type machine struct {
 	mu     sync.Mutex
 	live   map[team.Bundle]*agent
@@ -147,7 +147,7 @@ func (a *agent) Stop(context.Context, time.Duration) error {
 	return nil
 }
 
-// plans is a Launcher.
+// plans implements Launcher.
 type plans struct{ answers, reports, channel bool }
 
 func (p plans) Plan(context.Context, PlanIn) (Plan, error) {
@@ -201,10 +201,10 @@ func newRig(t *testing.T) *rig {
 	}}
 }
 
-// mailer posts and mails as a process without a supervisor does.
+// mailer posts and mails like a process without a supervisor.
 func (r *rig) mailer() mail.Mailer { return mail.Mailer{Layout: r.layout, Ledger: r.led} }
 
-// look is what a supervisor does with the lead's mail.
+// look processes the lead's mail like a supervisor.
 func (r *rig) look(context.Context) error {
 	if r.leadMail != nil {
 		r.leadMail()
@@ -212,7 +212,7 @@ func (r *rig) look(context.Context) error {
 	return nil
 }
 
-// supervisor starts one on the rig's ledger and machine.
+// supervisor starts a supervisor on the rig's ledger and machine.
 func (r *rig) supervisor() *Supervisor {
 	r.Helper()
 	s := New(Config{

@@ -14,8 +14,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// fullDisk is a writer that refuses, while it is full, every write whose arguments
-// hold a text.
+// fullDisk is a writer that, while it is full, refuses every write whose arguments contain a text.
 type fullDisk struct {
 	ledger.Writer
 	mu      sync.Mutex
@@ -37,8 +36,8 @@ func (f *fullDisk) Write(ctx context.Context, op ledger.Op) (json.RawMessage, er
 	return f.Writer.Write(ctx, op)
 }
 
-// What follows an exit is told to the ledger again when it was full just then: a
-// member is not left exited, where nobody would come back to it.
+// The consequences of an exit are written again if the disk was full at that moment: a member does
+// not stay exited without anybody to handle it.
 func TestFault32VerdictOfAFullDisk(t *testing.T) {
 	for name, c := range map[string]struct {
 		refuse  string
@@ -73,7 +72,7 @@ func TestFault32VerdictOfAFullDisk(t *testing.T) {
 	}
 }
 
-// So is a start that failed.
+// So are those of a failed start.
 func TestFault32FailedStartOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -107,7 +106,7 @@ func TestFault32FailedStartOnAFullDisk(t *testing.T) {
 	r.waitState("a", team.Running)
 }
 
-// Its tasks are given back too: nobody else would take them for as long as their leases last.
+// The member's tasks are released, too: otherwise they would be blocked until their leases expire.
 func TestFault32TasksOfAnExitOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	for _, stop := range []bool{false, true} {

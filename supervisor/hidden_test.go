@@ -9,8 +9,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// TestHiddenPanesThatAreGone: config.json lists a hidden pane only while a member is in
-// it, and a new member's pane is not mistaken for one that was hidden under its id.
+// TestHiddenPanesThatAreGone: config.json lists a hidden pane only while a member is in it, and a
+// new member's pane is not mistaken for one that was hidden under its id.
 func TestHiddenPanesThatAreGone(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

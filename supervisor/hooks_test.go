@@ -53,7 +53,7 @@ func (r *rig) activity(m ledger.Member, a team.Activity) {
 	}
 }
 
-// An agent that a hook never lets rest is left alone in the end.
+// An agent that a hook always sends back to work is left idle in the end.
 func TestRuleCannotKeepAnAgentAwakeForEver(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -74,7 +74,7 @@ func TestRuleCannotKeepAnAgentAwakeForEver(t *testing.T) {
 	}
 }
 
-// A hook about an exit speaks to the lead, for the member reads nothing any more.
+// The feedback of a hook on an exit goes to the lead, since the member reads nothing any more.
 func TestRuleAboutAnExit(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -96,8 +96,8 @@ func TestRuleAboutAnExit(t *testing.T) {
 	t.Error("the hook was not heard")
 }
 
-// The stop that a hook asked for is carried out by the next supervisor, when the one
-// that saw it was killed; a member that was started again since goes on.
+// A stop that a hook has requested is carried out by the next supervisor if the first was killed; a
+// member that was started again since continues.
 func TestStopOfARuleIsNotLost(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -119,7 +119,7 @@ func TestStopOfARuleIsNotLost(t *testing.T) {
 	}
 }
 
-// The loop does not wait for a hook: a slow one holds up nobody.
+// The loop does not wait for a hook: a slow one delays nothing.
 func TestSlowRuleHoldsUpNobody(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

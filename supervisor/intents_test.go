@@ -11,8 +11,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// approve lets n members be spawned, as an answer does whose process is killed right
-// after: the approval's number.
+// approve approves the spawn of n members like a process that is killed right after the answer, and
+// returns the approval's number.
 func (r *rig) approve(n int) int64 {
 	r.Helper()
 	ctx := r.Context()
@@ -42,7 +42,7 @@ func (r *rig) approve(n int) int64 {
 	return asked.Approval.ID
 }
 
-// spawned is who is on the roster by approvals, and what the asker was told.
+// spawned returns the members on the roster by approvals, and what the requester was told.
 func (r *rig) spawned() (names []string, told []string) {
 	r.Helper()
 	all, err := r.led.Members(r.Context(), true)
@@ -71,8 +71,8 @@ func (r *rig) started() int {
 	return r.m.starts
 }
 
-// An approved spawn that nobody came to do is done by the next supervisor, and what is
-// approved later by the one that there is; both once, whoever asks again.
+// An approved spawn that was not carried out is carried out by the next supervisor, and one
+// approved later by the running one; each once, whoever requests it again.
 func TestApprovedSpawnIsCarriedOut(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -103,8 +103,8 @@ func TestApprovedSpawnIsCarriedOut(t *testing.T) {
 	}
 }
 
-// The supervisor ends amid an approved spawn: the next one brings up what is on the
-// roster already and spawns the rest, and there are as many as were approved.
+// A supervisor ends during an approved spawn: the next one starts the members that are on the
+// roster and spawns the rest, as many as were approved.
 func TestApprovedSpawnCutShort(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -138,7 +138,7 @@ func TestApprovedSpawnCutShort(t *testing.T) {
 	}
 }
 
-// A spawn that fails ends the intent as well, and the asker hears why.
+// A spawn that fails ends the intent as well, and the requester is told the reason.
 func TestApprovedSpawnFails(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -94,7 +94,7 @@ func TestInterruptEndsWhatWasAsked(t *testing.T) {
 	}
 }
 
-// An agent that cannot be told to end its turn was not interrupted.
+// An agent whose turn cannot be ended was not interrupted.
 func TestFailedInterruptIsNone(t *testing.T) {
 	t.Parallel()
 	c := &fakeCourier{}

@@ -39,8 +39,8 @@ func (r *rig) asksJoined(m ledger.Member, deadline time.Time) ledger.Message {
 	return msg
 }
 
-// A program that joined and was asked to leave is taken off the roster at the deadline,
-// by the supervisor that is up then. One that has rejected stays.
+// A program that joined and was asked to leave is removed from the roster at the deadline, by the
+// supervisor that runs then. One that has rejected stays.
 func TestJoinedDeadline(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -80,7 +80,7 @@ func TestJoinedDeadline(t *testing.T) {
 	}
 }
 
-// A supervisor that is up when the request comes keeps its deadline.
+// A running supervisor keeps the deadline of a request that comes later.
 func TestJoinedDeadlineOfANewRequest(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -8,8 +8,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Who asks for a place in tmux and does not get it is told, with what shows the member;
-// nobody else is.
+// A caller that requests a place in tmux which is not available is told so, with the command that
+// shows the member; other callers are not.
 func TestLayoutWarnings(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ backend, layout, says, hint string }{

@@ -124,8 +124,8 @@ func TestDamagedMailboxIsRebuiltFromTheLedger(t *testing.T) {
 	}
 }
 
-// A mailbox that is deleted or emptied has everything again once the next message
-// or the next supervisor comes; what its owner took stays taken.
+// A mailbox that was deleted or emptied is restored with the next message or the next supervisor;
+// what its owner took is not restored.
 func TestFault29MailboxDeletedOrEmptied(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

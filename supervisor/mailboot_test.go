@@ -10,9 +10,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// The machine has lost its power: the mailbox is sound, but without what was appended
-// last, which the ledger has as mailed. The first supervisor of the next boot puts that
-// back.
+// After a power failure the mailbox is valid, but lacks the last messages, which the ledger has as
+// mailed. The first supervisor of the next boot restores them.
 func TestFault34MailboxOlderThanTheLedger(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -12,8 +12,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// A mailbox keeps what is unread and the newest of what was read. The ledger keeps
-// all of it, and that it was read, which nothing but the file said.
+// A mailbox keeps unread messages and the newest read ones. The ledger keeps all of them, and that
+// they were read, which only the file had said.
 func TestReadMailLeavesTheFile(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -83,8 +83,8 @@ func TestReadMailLeavesTheFile(t *testing.T) {
 	s.Close()
 }
 
-// A held member is on the roster and runs when it is told to, also after the
-// supervisor that holds it was killed.
+// A held member is on the roster and starts when it is told to, also after the supervisor that
+// holds it was killed.
 func TestHeldMember(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -118,7 +118,7 @@ func TestHeldMember(t *testing.T) {
 	}
 }
 
-// What is asked for in the lead's mailbox is looked at when it comes.
+// A request in the lead's mailbox is processed when it arrives.
 func TestLeadMailIsLookedAt(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

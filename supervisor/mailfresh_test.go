@@ -42,8 +42,8 @@ func (r *rig) shutdown(s *Supervisor, name string) {
 	}
 }
 
-// Member a is shut down with unread mail and its name is used again. The new a gets
-// only the mail sent to it, and the sender of the old mail is told.
+// Member a is shut down with unread mail and its name is used again. The new a gets only the mail
+// sent to it, and the sender of the old mail is told.
 func TestNameReuseNeverMisroutes(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -95,7 +95,7 @@ func TestNameReuseNeverMisroutes(t *testing.T) {
 	}
 }
 
-// What is sent to a new member before it is up is not taken for an old one's.
+// Mail sent to a new member before it is up is not mistaken for a former member's.
 func TestMailBeforeTheFirstStartStays(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -121,7 +121,7 @@ func TestMailBeforeTheFirstStartStays(t *testing.T) {
 	}
 }
 
-// token is what the environment of a member's newest generation has.
+// token is the token in the environment of a member's newest generation.
 func (r *rig) token(name string) string {
 	r.Helper()
 	var found []string
@@ -196,7 +196,7 @@ func TestEveryGenerationHasItsToken(t *testing.T) {
 	}
 }
 
-// The supervisor has no process of a program that has joined to care for.
+// A supervisor has no process to manage for a program that has joined.
 func TestJoinedMembersAreNotSupervised(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -28,8 +28,8 @@ func (c modeCourier) SetMode(mode team.Mode) string {
 	return "with its next message"
 }
 
-// A mode from an approved plan or from a person reaches the running agent through its
-// channel, and explain says when it takes effect.
+// A mode from an approved plan or from a person reaches the running agent through its channel, and
+// explain reports when it takes effect.
 func TestModeReachesTheAgent(t *testing.T) {
 	t.Parallel()
 	c := modeCourier{&fakeCourier{}, make(chan team.Mode, 8)}

@@ -12,8 +12,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// TestManySpawnsOfOneName: a name can be spawned however many worktrees and branches of
-// it are still there, and however many members are called so.
+// TestManySpawnsOfOneName: a name can be spawned whatever number of its worktrees, branches and
+// members exist.
 func TestManySpawnsOfOneName(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

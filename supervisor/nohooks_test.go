@@ -8,8 +8,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// A member whose program runs no hooks says so in its row while it runs, behind what it
-// waits for, until one is heard.
+// The row of a running member whose program runs no hooks says so, after what it waits for, until a
+// hook is heard.
 func TestNoHooksAreTold(t *testing.T) {
 	t.Parallel()
 	r, say := talking(t, &fakeCourier{})

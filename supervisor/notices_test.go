@@ -11,7 +11,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// notices are the notices of a kind, with what they say.
+// notices are the notices of a kind, with their texts.
 func notices[F inbox.Frame](r *rig, kind team.Kind) (list []ledger.Message, frames []F) {
 	r.Helper()
 	list, err := r.led.Messages(r.Context(), ledger.MessageFilter{Kind: kind})
@@ -28,7 +28,7 @@ func notices[F inbox.Frame](r *rig, kind team.Kind) (list []ledger.Message, fram
 	return list, frames
 }
 
-// The lead gets one notice, from the system, for each member that is gone.
+// The lead gets one notice, from the system, for each member that has ended.
 func TestTheLeadHearsWhoIsGone(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -75,7 +75,7 @@ func TestTheLeadHearsWhoIsGone(t *testing.T) {
 	}
 }
 
-// A restart is no end.
+// A restart is not an end.
 func TestARestartIsNotTold(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -147,8 +147,8 @@ func TestAnIdleForeignAgentIsTold(t *testing.T) {
 	}
 }
 
-// During a shutdown an agent that says it is idle gets no answer in the lead's name:
-// it has the request, and the deadline stands.
+// During a shutdown an agent that reports idle gets no answer in the lead's name: it has the
+// request, and the deadline holds.
 func TestIdleDuringAShutdownIsNotAnswered(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -211,8 +211,8 @@ func TestAFailedTurnIsTold(t *testing.T) {
 	}
 }
 
-// A dialog that comes up with the end of a turn is no rest: the lead is not told of an idle
-// agent before its screen was read.
+// A dialog that appears at the end of a turn is not rest: the lead is not told of an idle agent
+// before its screen was read.
 func TestDialogAtTheEndOfATurnIsNotTold(t *testing.T) {
 	t.Parallel()
 	r, say := talking(t, &fakeCourier{})

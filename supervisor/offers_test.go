@@ -12,7 +12,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// offered are the names that were told of a task and have the message, in order.
+// offered are the members that were told of a task and have the message, in order.
 func (r *rig) offered() (names []string) {
 	r.Helper()
 	ms, err := r.led.Messages(r.Context(), ledger.MessageFilter{From: team.SystemName, Kind: team.KindInfo})
@@ -32,8 +32,8 @@ func (r *rig) offered() (names []string) {
 	return names
 }
 
-// hearers is a rig with members whose channel takes all mail, and say, which has one be
-// seen in a state.
+// hearers returns a rig with members whose channel takes all mail, and say, which has one of them
+// observed in a state.
 func hearers(t *testing.T, again time.Duration, names ...string) (r *rig, say map[string]func(team.Activity, string)) {
 	t.Helper()
 	c := &fakeCourier{opened: make(chan delivery.ChannelIn, 1)}
@@ -60,7 +60,7 @@ func hearers(t *testing.T, again time.Duration, names ...string) (r *rig, say ma
 	return r, say
 }
 
-// toldOf waits until these, and nobody else, were told of a task, in order.
+// toldOf waits until these members, and no others, were told of a task, in order.
 func (r *rig) toldOf(want ...string) {
 	r.Helper()
 	r.until("told", func() bool { return len(r.offered()) >= len(want) })
@@ -69,8 +69,8 @@ func (r *rig) toldOf(want ...string) {
 	}
 }
 
-// One whose last turn has failed is not given the next one at once: the lead was told of
-// the failure, and would hear of the new turn instead.
+// A member whose last turn has failed is not offered the next task at once: the lead was told of
+// the failure, and would be told of the new turn instead.
 func TestNoTaskRightAfterAFailure(t *testing.T) {
 	t.Parallel()
 	r, say := hearers(t, time.Hour, "a", "b")
@@ -89,7 +89,7 @@ func TestNoTaskRightAfterAFailure(t *testing.T) {
 	r.toldOf("b", "a")
 }
 
-// It is told later, also where nothing else happens.
+// It is offered later, even if nothing else happens.
 func TestATaskSomeTimeAfterAFailure(t *testing.T) {
 	t.Parallel()
 	r, say := hearers(t, 10*time.Millisecond, "a")
@@ -101,8 +101,8 @@ func TestATaskSomeTimeAfterAFailure(t *testing.T) {
 	r.toldOf("a")
 }
 
-// A ready task is offered to one idle foreign agent at a time, and to the next one if
-// that one has not claimed it; also after the death of its owner.
+// A ready task is offered to one idle foreign agent at a time, and to the next one if that one has
+// not claimed it, also after the death of its owner.
 func TestIdleAgentsHearOfReadyTasks(t *testing.T) {
 	t.Parallel()
 	r, say := hearers(t, time.Hour, "a", "b")

@@ -15,8 +15,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// What waits for the person is told outside, what members say to each other is
-// not, and a sink that fails is seen.
+// Requests that wait for the person are sent to sinks, messages between members are not, and a
+// failing sink is reported.
 func TestOutsideIsTold(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

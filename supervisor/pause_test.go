@@ -8,8 +8,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// A frozen agent is silent: that is no evidence that it is ready, and takes nothing
-// from its being shown as paused. It is waited for again once it goes on.
+// The silence of a frozen agent is no evidence that it is ready, and does not hide that it is
+// paused. It is waited for again once it continues.
 func TestPausedIsNeitherReadyNorForgotten(t *testing.T) {
 	for name, reports := range map[string]bool{"settled output": false, "its own word": true} {
 		t.Run(name, func(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// TestAnswersComeAfterConfig: whoever is told of a change finds it in config.json,
-// however many changes share one writing.
+// TestAnswersComeAfterConfig: a caller that is told of a change finds it in config.json, however
+// many changes share one write.
 func TestAnswersComeAfterConfig(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

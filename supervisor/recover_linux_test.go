@@ -11,8 +11,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// TestProcessesOfTheDead tells processes that are dying from those that live and those
-// that are gone: a dying one may hold its lock for as long as the machine is busy.
+// TestProcessesOfTheDead distinguishes dying processes from living ones and from those that are
+// gone: a dying one may hold its lock for as long as the machine is busy.
 func TestProcessesOfTheDead(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

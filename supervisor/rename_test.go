@@ -18,8 +18,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// envRename makes the test binary a supervisor that renames a member and is killed:
-// STEP DIR SESSION NAME.
+// envRename makes the test binary a supervisor that renames a member and is killed: STEP DIR
+// SESSION NAME.
 const envRename = "SUPERVISOR_TEST_RENAME"
 
 func renameAndDie() int {
@@ -46,7 +46,7 @@ func renameAndDie() int {
 	return 1
 }
 
-// stopped is a member of a rig that ran, has mail, and was stopped.
+// stopped returns a member of a rig that ran, has mail, and was stopped.
 func (r *rig) stopped(s *Supervisor, name string) ledger.Member {
 	r.Helper()
 	r.spawn(s, name, team.RestartNever)
@@ -87,7 +87,7 @@ func (r *rig) mailOf(name string) (texts []string) {
 	return texts
 }
 
-// isRenamed checks that all of old is new's, once, and that old is free.
+// isRenamed checks that new has everything of old, once, and that old is free.
 func (r *rig) isRenamed(s *Supervisor, m ledger.Member, mail ...string) {
 	r.Helper()
 	row, err := r.led.MemberBySession(r.Context(), m.SessionKey)
@@ -156,7 +156,7 @@ func TestRenameOfOneThatRuns(t *testing.T) {
 	r.waitState("old", team.Running)
 }
 
-// Whoever has left is renamed in the same way, and comes back under its new name.
+// A member that has left is renamed in the same way, and returns under its new name.
 func TestRenameOfOneThatLeft(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -176,8 +176,8 @@ func TestRenameOfOneThatLeft(t *testing.T) {
 	}
 }
 
-// A supervisor that is killed at any step leaves a rename that the next one completes.
-// Mail that is sent in between, by whatever name, arrives once.
+// A supervisor that is killed at any step leaves a rename that the next one completes. Mail that is
+// sent meanwhile, to either name, arrives once.
 func TestRenameKilled(t *testing.T) {
 	t.Parallel()
 	for _, step := range []string{"begun", "linked", "applied", "mailbox", "bundle"} {
@@ -217,7 +217,7 @@ func (r *rig) killedAt(step string, m ledger.Member) {
 	}
 }
 
-// A rename that cannot be applied is given up, and leaves nothing behind.
+// A rename that cannot be applied is cancelled, and leaves nothing behind.
 func TestRenameIsGivenUp(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -243,8 +243,8 @@ func TestRenameIsGivenUp(t *testing.T) {
 	}
 }
 
-// Two renames at once, with a spawn of the new name and mail to the old one beside them:
-// one rename counts, nobody shares a name, and each message arrives once.
+// Two concurrent renames, with a spawn of the new name and mail to the old one: one rename takes
+// effect, no two members share a name, and each message arrives once.
 func TestRenameBesideOthers(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

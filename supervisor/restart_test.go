@@ -12,7 +12,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// A restart answers when the member is up again, not while it is still being stopped.
+// A restart returns when the member is up again, not while it is being stopped.
 func TestRestartAnswersWhenUpAgain(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -33,8 +33,8 @@ func TestRestartAnswersWhenUpAgain(t *testing.T) {
 	}
 }
 
-// A restart that its agent rejects, or that cannot stop it, is answered as that, and the
-// agent goes on: nobody restarts it later.
+// A restart that the agent rejects, or that cannot stop it, fails with that reason, and the agent
+// continues: nothing restarts it later.
 func TestRestartOfOneThatStays(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -79,9 +79,8 @@ func TestRestartOfOneThatStays(t *testing.T) {
 	}
 }
 
-// A supervisor that is killed amid a restart has written that it was asked for
-// one: the next one brings it to its end, whether the agent has gone already or
-// has yet to go, and whatever its restart policy.
+// A supervisor records a restart before it begins: if it is killed, the next one completes the
+// restart, whether the agent has ended or not, and whatever its restart policy is.
 func TestRestartOutlivesItsSupervisor(t *testing.T) {
 	t.Parallel()
 	for _, gone := range []bool{false, true} {
@@ -117,7 +116,7 @@ func TestRestartOutlivesItsSupervisor(t *testing.T) {
 	}
 }
 
-// A back-off whose end a moved wall clock has put far away is not waited for.
+// A back-off that a changed wall clock has moved far into the future is not awaited.
 func TestFault14BackoffAfterAClockJump(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

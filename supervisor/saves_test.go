@@ -13,8 +13,8 @@ import (
 	"github.com/teamctl/teamctl/worktree"
 )
 
-// TestSavesWhenAtRest: an agent of any kind that says it is idle, completes a task
-// or ends has its state saved, once for each change.
+// TestSavesWhenAtRest: the state of an agent of any kind is saved when it reports idle, completes a
+// task or ends, once for each change.
 func TestSavesWhenAtRest(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

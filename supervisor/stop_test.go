@@ -115,8 +115,8 @@ func TestRejectedStopGoesOn(t *testing.T) {
 	}
 }
 
-// A foreign agent is asked like others. After its approval it is ended when its turn is
-// over, not at the deadline: it does not exit by itself.
+// A foreign agent is asked like others. After its approval it is ended when its turn is over, not
+// at the deadline: it does not exit by itself.
 func TestForeignAgentIsAsked(t *testing.T) {
 	t.Parallel()
 	c := &fakeCourier{answers: true, grace: time.Hour}
@@ -141,7 +141,7 @@ func TestForeignAgentIsAsked(t *testing.T) {
 	}
 }
 
-// A member that does not take messages yet is not asked, and not waited for.
+// A member that does not take messages yet is neither asked nor waited for.
 func TestForeignAgentThatIsNotReadyIsNotAsked(t *testing.T) {
 	t.Parallel()
 	c := &fakeCourier{answers: true}

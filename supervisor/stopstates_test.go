@@ -15,7 +15,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// stopRig is a rig with one member, a, that records how its stops go.
+// stopRig is a rig with one member, a, that records the states of its stops.
 type stopRig struct {
 	*rig
 	s    *Supervisor
@@ -52,8 +52,8 @@ func (r *stopRig) drains() {
 
 func (r *stopRig) ends() { r.m.agent(r.layout, "a").end(backends.Exit{Known: true}) }
 
-// Every transition of the table is one that a supervisor makes, and each way of a stop takes those
-// that the table draws.
+// A supervisor makes every transition of the table, and each way of stopping makes those that the
+// table has for it.
 func TestEveryStopTransition(t *testing.T) {
 	t.Parallel()
 	ways := []struct {

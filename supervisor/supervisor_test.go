@@ -114,8 +114,8 @@ func TestFailedSpawnLeavesNothing(t *testing.T) {
 	}
 }
 
-// A start that takes too long is given up and says so: the first one is answered, a
-// later one is a failure like others.
+// A start that takes too long is given up and reported: the first one in the answer, a later one as
+// a failure like others.
 func TestStartTimeout(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -136,16 +136,16 @@ func TestStartTimeout(t *testing.T) {
 	}
 }
 
-// TestNextSupervisorAdopts: a supervisor that ends leaves its agents to the next one,
-// whether it ends in order or can write nothing more, as if it were killed there. The
-// kill itself, of a process: TestFault01SupervisorKilled20Agents.
+// TestNextSupervisorAdopts: a supervisor that ends leaves its agents to the next one, whether it
+// ends in order or can write nothing more, as if it were killed there.
+// TestFault01SupervisorKilled20Agents kills a process.
 func TestNextSupervisorAdopts(t *testing.T) {
 	t.Parallel()
 	t.Run("closed", func(t *testing.T) { t.Parallel(); nextAdopts(t, func(*cutWriter) {}) })
 	t.Run("cut off", func(t *testing.T) { t.Parallel(); nextAdopts(t, (*cutWriter).cut) })
 }
 
-// cutWriter is a supervisor's writer until it is cut: then it writes nothing.
+// cutWriter is a supervisor's writer until it is cut; after that it writes nothing.
 type cutWriter struct {
 	ledger.Writer
 	gone atomic.Bool
@@ -228,8 +228,8 @@ func TestInterruptedStartIsTakenUp(t *testing.T) {
 	}
 }
 
-// Whoever spawns may be killed at any moment: a member that is on the roster is started,
-// and known to the supervisor.
+// The process that spawns may be killed at any moment: a member on the roster is started, and known
+// to the supervisor.
 func TestSpawnOfOneWhoIsGone(t *testing.T) {
 	r := newRig(t)
 	s := r.supervisor()
@@ -322,8 +322,7 @@ func TestReadyByItsOwnWordOrSettledOutput(t *testing.T) {
 	}
 }
 
-// A datagram is lost where the socket was deleted or the loop is late: the bundle has
-// the same word.
+// A datagram is lost if the socket was deleted or the loop is late: the bundle has the same report.
 func TestReadyByItsWordInTheBundle(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

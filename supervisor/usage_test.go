@@ -87,7 +87,7 @@ func (c *wire) interrupts() int {
 	return c.broken
 }
 
-// claudes is a team with Claude Code as a member.
+// claudes returns a team with Claude Code as a member.
 func claudes(t *testing.T, names ...string) (*rig, *wires, *Supervisor) {
 	r := newRig(t)
 	w := &wires{open: map[string]*wire{}}
@@ -166,9 +166,10 @@ func (r *rig) seen(what string) (n int) {
 	return n
 }
 
-// A limit of one member holds for all of its agent: no prompts, no spawns, until
-// then; the team goes on by itself, and tells the one whose turn was broken off. When it
-// is over is said once all else was looked at: a slow machine has the time it needs.
+// A limit of one member holds for all members with its agent: no prompts and no spawns until it
+// ends. Then the team continues by itself, and the member whose turn was broken off is told. The
+// end of the limit is set after everything else was checked, so that a slow machine has the time it
+// needs.
 func TestProviderLimited(t *testing.T) {
 	t.Parallel()
 	for _, killed := range []bool{false, true} {
@@ -226,7 +227,7 @@ func TestProviderLimited(t *testing.T) {
 	}
 }
 
-// Without a word in the team file a person ends it; what no CLI dated stays until then.
+// Without a setting in the team file a person ends a limit; one without a date stays until then.
 func TestProviderLimitedUntilResumed(t *testing.T) {
 	t.Parallel()
 	r, w, _ := claudes(t, "ann")
@@ -247,8 +248,8 @@ func TestProviderLimitedUntilResumed(t *testing.T) {
 	}
 }
 
-// At 80 % it is told, at 100 % the turn is broken off and prompts are held; totals of
-// conversations add up, and a higher budget lets it go on.
+// At 80 % of a budget the lead is told, at 100 % the turn is broken off and prompts are held.
+// Totals of conversations add up, and a higher budget lets the member continue.
 func TestBudget(t *testing.T) {
 	t.Parallel()
 	r, w, s := claudes(t, "ann", "bob")
@@ -302,8 +303,8 @@ func TestBudget(t *testing.T) {
 	r.sees("the request", func() bool { return w.of("ann").has("shutdown_request") })
 }
 
-// What a person has ended stays ended while its words stand on the screen; words that
-// come later begin another.
+// A limit that a person has ended stays ended while its text is on the screen; a later text begins
+// another.
 func TestWordsOfALimitThatWasEnded(t *testing.T) {
 	t.Parallel()
 	r, w, s := claudes(t, "ann")
@@ -341,9 +342,9 @@ func TestWordsOfALimitThatWasEnded(t *testing.T) {
 	r.heldBack(r.postTo("ann", "a third"), "usage limit")
 }
 
-// A supervisor that reads the screens of its members notes the limits of their agents
-// while a person ends one: that one stays ended, whoever writes last. Mail held by a
-// breaker that nobody sees closed would never come.
+// A supervisor that reads the screens of its members records the limits of their agents while a
+// person ends one: that one stays ended, whoever writes last. Mail held by a breaker that never
+// closes would never arrive.
 func TestLimitEndedWhileOthersAreNoted(t *testing.T) {
 	t.Parallel()
 	r, w, _ := claudes(t, "ann")
@@ -382,8 +383,8 @@ func TestLimitEndedWhileOthersAreNoted(t *testing.T) {
 	}
 }
 
-// A supervisor that is killed between the end of a limit and the word of it leaves that
-// word to the next: the agent whose turn was broken off is told once.
+// A supervisor that is killed between the end of a limit and its message leaves the message to the
+// next one: the agent whose turn was broken off is told once.
 func TestEndOfALimitThatNobodyHeard(t *testing.T) {
 	t.Parallel()
 	r, w, s := claudes(t, "ann", "bob")
@@ -413,8 +414,8 @@ func TestEndOfALimitThatNobodyHeard(t *testing.T) {
 	}
 }
 
-// A turn that waits for the end of a limit is broken off where a person ends that limit
-// before the channel knows of the turn: it is opened, or hears of it, only then.
+// A turn that waits for the end of a limit is broken off if a person ends that limit before the
+// channel knows of the turn, because it is opened or informed only then.
 func TestLimitEndedBeforeTheChannelKnows(t *testing.T) {
 	t.Parallel()
 	r, w, s := claudes(t, "ann")

@@ -25,7 +25,7 @@ func (r *rig) touch(name string) {
 	}
 }
 
-// handIn makes a task that is verified by a command, and has its owner hand it in.
+// handIn creates a task with a verification, and has its owner submit it.
 func (r *rig) handIn(m ledger.Member, command, timeout string) ledger.TaskRef {
 	r.Helper()
 	n := ledger.NewTask{Subject: "work", Verify: command}
@@ -107,7 +107,7 @@ func (r *rig) gone(pid int) {
 	})
 }
 
-// swept waits until nothing is to be done about any verification.
+// swept waits until no verification needs anything.
 func (r *rig) swept() {
 	r.Helper()
 	r.until("nothing left to verify", func() bool {
@@ -116,7 +116,7 @@ func (r *rig) swept() {
 	})
 }
 
-// Work that does not pass goes back with the end of the output, and what passes is done.
+// Work that fails is returned with the end of the output, and work that passes is completed.
 func TestVerifyFailsThenPasses(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -145,7 +145,7 @@ func TestVerifyFailsThenPasses(t *testing.T) {
 	r.swept()
 }
 
-// At its limit everything that the command has started is ended, also what hides.
+// At its time limit all processes that the command has started are ended, hidden ones included.
 func TestVerifyTimesOut(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -173,7 +173,7 @@ func TestVerifyTimesOut(t *testing.T) {
 	}
 }
 
-// What a task that is taken back was verified by is ended with all that it has started.
+// The verification of a task that is released is ended with all that it has started.
 func TestVerifyEndsWithTheTask(t *testing.T) {
 	t.Parallel()
 	for name, take := range map[string]func(r *rig, ref ledger.TaskRef) error{
@@ -212,7 +212,7 @@ func TestVerifyEndsWithTheTask(t *testing.T) {
 	}
 }
 
-// A supervisor that ends amid it leaves nothing, and the next one runs it again.
+// A supervisor that ends during a verification leaves nothing, and the next one runs it again.
 func TestVerifyAgainAfterTheSupervisor(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -232,8 +232,8 @@ func TestVerifyAgainAfterTheSupervisor(t *testing.T) {
 	r.swept()
 }
 
-// What a killed supervisor has left is known by its generation, ended, and run again;
-// also if nothing waits for it any more.
+// Processes of a killed supervisor are found by their generation and ended, and the verification is
+// run again; they are ended, too, if nothing waits for it any more.
 func TestVerifyLeftByAKilledSupervisor(t *testing.T) {
 	t.Parallel()
 	for _, dropped := range []bool{false, true} {
@@ -266,7 +266,7 @@ func TestVerifyLeftByAKilledSupervisor(t *testing.T) {
 	}
 }
 
-// Two members are verified at once, and the tasks of one after another.
+// Two members are verified concurrently, and the tasks of one in turn.
 func TestVerifyOfSeveral(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -282,7 +282,7 @@ func TestVerifyOfSeveral(t *testing.T) {
 	}
 }
 
-// Work whose place is gone cannot be gone on with by its owner.
+// A task whose worktree is gone cannot be continued by its owner.
 func TestVerifyWithoutAWorktree(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -301,8 +301,8 @@ func TestVerifyWithoutAWorktree(t *testing.T) {
 	}
 }
 
-// The member has ended: what it has handed in is verified all the same, and the
-// supervisor does not leave before that is known.
+// The member has ended: its submitted task is verified nevertheless, and the supervisor does not
+// exit before the result is known.
 func TestVerifyAfterTheMember(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -30,8 +30,8 @@ func (l *lines) has(text string) bool {
 	return strings.Contains(l.buf.String(), text)
 }
 
-// A log that has grown is emptied when nobody is in the way, and if somebody is that
-// is said, and tried again.
+// A log that has grown is emptied when no reader prevents that; otherwise that is reported, and
+// tried again.
 func TestFault33LogIsEmptied(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
