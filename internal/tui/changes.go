@@ -95,6 +95,8 @@ func (r *run) inChanges(id string, page int) bool {
 		m.diff = cursor{}
 		r.readPlace()
 		m.say("changes "+view.SinceWords(m.since), false)
+	case "sides":
+		m.turnSides()
 	case "next-file", "previous-file":
 		in := m.diff.in
 		step := map[string]int{"next-file": 1, "previous-file": -1}[id]
@@ -211,10 +213,14 @@ func (m *model) changeKeys() []string {
 	if m.changes.Member == "" {
 		return nil
 	}
+	keys := []string{"enter read", "b compare"}
 	if m.diff.in {
-		return []string{"n next change", "v mark", "J next file", "b compare", "esc files"}
+		keys = []string{"n next change", "v mark", "J next file", "b compare", "esc files"}
 	}
-	return []string{"enter read", "b compare"}
+	if m.cols >= sidesFrom {
+		keys = append(keys, "w "+map[bool]string{true: "one column", false: "side by side"}[m.sides()])
+	}
+	return keys
 }
 
 func (m *model) fileRows() group {
@@ -312,10 +318,39 @@ func (m *model) diffLines(it item, width, height int) []string {
 	}
 	cursor, end := -1, 0 // lines of the screen: that of the cursor, and the last of what stands below it
 	in := m.diff.in && m.diff.path == file.Path
+	marked := func(i int) bool {
+		return in && (i == m.diff.at || m.diff.mark > 0 && i >= min(m.diff.at, m.diff.mark-1) && i <= max(m.diff.at, m.diff.mark-1))
+	}
+	if m.sides() {
+		mark := func(i int) string {
+			switch {
+			case marked(i):
+				return m.style.Bold("›")
+			case in:
+				return " "
+			}
+			return ""
+		}
+		for _, p := range pairs(file.Lines) {
+			if in && (p.left == m.diff.at || p.right == m.diff.at) {
+				cursor = len(lines)
+			}
+			lines = append(lines, m.pairLine(file.Lines, p, number, mark, width))
+			for _, i := range []int{p.left, p.right} {
+				if i >= 0 && (i == p.right || p.left != p.right) {
+					put(i)
+				}
+			}
+			if p.left == m.diff.at || p.right == m.diff.at {
+				end = len(lines) - 1
+			}
+		}
+		return m.shownDiff(lines, cursor, end, height)
+	}
 	for i, l := range file.Lines {
 		text := plain.Visible(strings.ReplaceAll(l.Text, "\t", "    "))
 		gutter := fmt.Sprintf("%*d ", number, max(l.Old, l.New))
-		if in && (i == m.diff.at || m.diff.mark > 0 && i >= min(m.diff.at, m.diff.mark-1) && i <= max(m.diff.at, m.diff.mark-1)) {
+		if marked(i) {
 			gutter = m.style.Bold("›") + gutter
 		} else if in {
 			gutter = " " + gutter
@@ -343,6 +378,12 @@ func (m *model) diffLines(it item, width, height int) []string {
 			end = len(lines) - 1
 		}
 	}
+	return m.shownDiff(lines, cursor, end, height)
+}
+
+// shownDiff returns the visible part of a diff: the line of the cursor, and what stands below it up
+// to end.
+func (m *model) shownDiff(lines []string, cursor, end, height int) []string {
 	if cursor >= 0 {
 		m.scroll = clamp(m.scroll, min(end, cursor+height-2)-height+2, cursor)
 	}

@@ -403,6 +403,9 @@ func (m *model) drawPlace(f *frame, room int) {
 	switch {
 	case beside:
 		width = clamp(m.cols*40/100, 44, 84)
+		if m.at == inChanges && m.sides() {
+			width = 44 // the diff needs the room
+		}
 	case below:
 		height = clamp(total, 3, room/2)
 	}

@@ -87,7 +87,7 @@ func TestFrames(t *testing.T) {
 // without a line too many or too wide, and nothing of an agent's leaves its place.
 func TestEverySize(t *testing.T) {
 	t.Parallel()
-	sizes := [][2]int{{1, 1}, {1000, 300}, {1, 300}, {1000, 1}}
+	sizes := [][2]int{{1, 1}, {1000, 300}, {1, 300}, {1000, 1}, {170, 30}}
 	step := 1
 	if testing.Short() {
 		step = 4
