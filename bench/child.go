@@ -35,7 +35,7 @@ var children = map[string]childWork{
 }
 
 // agents are works without orders: programs for teammates to be.
-var agents = map[string]func() error{chatChild: chat, paintChild: paint, pongChild: pong}
+var agents = map[string]func() error{chatChild: chat, paintChild: paint, pongChild: pong, lineChild: moveLine}
 
 // childArgs is what a process is told.
 type childArgs struct {
