@@ -249,6 +249,18 @@ func (s *screenRig) show(ctx context.Context, args ...string) (*shown, error) {
 	return show(ctx, s.envs, append([]string{s.bin, "ui", "--team", s.layout.Key}, args...)...)
 }
 
+// both shows the floor and the team.
+func (s *screenRig) both(ctx context.Context, args ...string) (line, ui *shown, end func(), err error) {
+	if line, err = show(ctx, s.envs, s.floor...); err != nil {
+		return nil, nil, nil, err
+	}
+	if ui, err = s.show(ctx, args...); err != nil {
+		line.end()
+		return nil, nil, nil, err
+	}
+	return line, ui, func() { ui.end(); line.end() }, nil
+}
+
 // opens times the first full paint, beside that of the floor.
 func (s *screenRig) opens(ctx context.Context, rounds int) (bare, ours []time.Duration, err error) {
 	for range rounds {
@@ -347,16 +359,11 @@ func screenKeys(ctx context.Context, e env) (figures []figure, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.end(ctx)) }()
-	line, err := show(ctx, s.envs, s.floor...)
+	line, ui, end, err := s.both(ctx, "--view", "tasks")
 	if err != nil {
 		return nil, err
 	}
-	defer line.end()
-	ui, err := s.show(ctx, "--view", "tasks")
-	if err != nil {
-		return nil, err
-	}
-	defer ui.end()
+	defer end()
 	for _, p := range []*shown{line, ui} {
 		if err := p.until(ctx, "q"); err != nil {
 			return nil, err
@@ -443,16 +450,11 @@ func screenRests(ctx context.Context, e env) (figures []figure, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.end(ctx)) }()
-	line, err := show(ctx, s.envs, s.floor...)
+	line, ui, end, err := s.both(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer line.end()
-	ui, err := s.show(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer ui.end()
+	defer end()
 	if _, _, err := ui.used(ctx, 4*time.Second); err != nil { // rows come to rest two seconds after the start
 		return nil, err
 	}

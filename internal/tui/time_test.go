@@ -66,41 +66,41 @@ func TestTimeMoves(t *testing.T) {
 			t.Errorf("%v to %v are shown, want %v to %v", w.From.Sub(epoch), w.To.Sub(epoch), from, to)
 		}
 	}
-	const min = time.Minute
-	shows(-24*min, 0)
+	const minute = time.Minute
+	shows(-24*minute, 0)
 	keys("+")
-	shows(-12*min, 0)
-	m.now = m.now.Add(2 * min) // it follows
-	shows(-10*min, 2*min)
+	shows(-12*minute, 0)
+	m.now = m.now.Add(2 * minute) // it follows
+	shows(-10*minute, 2*minute)
 	if l := m.window().Lanes[0]; !l.Spans[len(l.Spans)-1].To.Equal(m.now) {
 		t.Error("what lasts does not last until now")
 	}
 	keys("h")
-	shows(-13*min, -1*min)
-	m.now = m.now.Add(min)
-	shows(-13*min, -1*min)
+	shows(-13*minute, -1*minute)
+	m.now = m.now.Add(minute)
+	shows(-13*minute, -1*minute)
 	keys("+")
-	shows(-10*min, -4*min)
+	shows(-10*minute, -4*minute)
 	keys("-")
-	shows(-13*min, -1*min)
+	shows(-13*minute, -1*minute)
 	keys("h", "h", "h", "h", "h", "h")
-	shows(-24*min, -12*min)
+	shows(-24*minute, -12*minute)
 	keys("l", "l", "l", "l", "l", "l", "l")
 	if !m.past.until.IsZero() {
 		t.Error("at the end it does not follow")
 	}
-	shows(-9*min, 3*min)
+	shows(-9*minute, 3*minute)
 	keys("f")
-	m.now = m.now.Add(min)
-	shows(-9*min, 3*min)
+	m.now = m.now.Add(minute)
+	shows(-9*minute, 3*minute)
 	keys("f")
-	shows(-8*min, 4*min)
+	shows(-8*minute, 4*minute)
 	keys("-", "-", "-")
-	shows(-24*min, 4*min)
+	shows(-24*minute, 4*minute)
 	for range 20 {
 		keys("+")
 	}
-	shows(4*min-shortest, 4*min)
+	shows(4*minute-shortest, 4*minute)
 	if d := m.timeDue(); d < time.Second {
 		t.Errorf("it is drawn again after %v", d)
 	}
