@@ -188,22 +188,55 @@ func (t *tx) renamable(m Member, name string) error {
 func ErrRunning(m Member, name string) error {
 	return team.Errorf(team.CodeConflict, "%s is %s: a member is renamed while it is stopped", m.Name, m.Observed).
 		WithReason(team.ReasonMemberRunning).
-		WithHint("teamctl stop " + m.Name + " && teamctl rename " + m.Name + " " + name + " && teamctl start " + name)
+		WithHint("teamctl rename --restart " + m.Name + " " + name)
 }
 
-// nameFree refuses a name that a current or former member has, or that an open rename
-// reserves.
+// NameFree refuses a new name for the member of a session if BeginRename would refuse it because
+// another member has it, and changes nothing.
+func (l *Ledger) NameFree(ctx context.Context, session, name string) error {
+	m, err := l.MemberBySession(ctx, session)
+	if err != nil {
+		return err
+	}
+	roster, err := l.Members(ctx, false)
+	if err != nil {
+		return err
+	}
+	open, err := l.OpenRenames(ctx)
+	if err != nil {
+		return err
+	}
+	return nameFree(m, name, roster, open, func(name string) (bool, error) {
+		n, err := read(ctx, l.db, "read former members", scanCount, sqlNameLeft, name)
+		return len(n) > 0 && n[0] > 0, err
+	})
+}
+
+func scanCount(r *sql.Rows) (n int, err error) {
+	err = r.Scan(&n)
+	return n, err
+}
+
 func (t *tx) nameFree(m Member, name string, open []Rename) error {
 	roster, err := t.members()
 	if err != nil {
 		return err
 	}
+	return nameFree(m, name, roster, open, func(name string) (bool, error) {
+		n, _, err := value[int](t, sqlNameLeft, name)
+		return n > 0, err
+	})
+}
+
+// nameFree refuses a name that a current or former member has, or that an open rename
+// reserves.
+func nameFree(m Member, name string, roster []Member, open []Rename, former func(string) (bool, error)) (err error) {
 	left := func(name string) bool {
-		n, _, lerr := value[int](t, sqlNameLeft, name)
+		is, lerr := former(name)
 		if err == nil {
 			err = lerr
 		}
-		return n > 0
+		return is
 	}
 	used := func(name string) bool { return nameUsed(name, roster, open) || left(name) }
 	taken := team.Errorf(team.CodeConflict, "the name %q is taken; members: %s", name, names(roster)).WithReason(team.ReasonNameTaken)

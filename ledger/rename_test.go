@@ -165,9 +165,10 @@ func TestRenameIsRefused(t *testing.T) {
 	refused(t, err, team.CodeInvalid, "lead")
 	_, err = l.BeginRename(ctx, m.SessionKey, "new") // it is to be started
 	refused(t, err, team.CodeConflict, team.ReasonMemberRunning)
-	if want := "teamctl stop old && teamctl rename old new && teamctl start new"; team.HintOf(err) != want {
+	if want := "teamctl rename --restart old new"; team.HintOf(err) != want {
 		t.Errorf("hint %q", team.HintOf(err))
 	}
+	ok(t, l.NameFree(ctx, m.SessionKey, "new")) // asked before it is stopped
 	stopped(t, l, "old")
 	ok(t, l.RemoveMember(ctx, stopped(t, l, "gone").SessionKey))
 	for name, hint := range map[string]string{
@@ -175,9 +176,11 @@ func TestRenameIsRefused(t *testing.T) {
 		"gone": "teamctl rename gone gone-2 && teamctl rename old gone",
 	} {
 		_, err := l.BeginRename(ctx, m.SessionKey, name)
-		refused(t, err, team.CodeConflict, team.ReasonNameTaken)
-		if team.HintOf(err) != hint {
-			t.Errorf("%s: hint %q", name, team.HintOf(err))
+		for _, err := range []error{err, l.NameFree(ctx, m.SessionKey, name)} {
+			refused(t, err, team.CodeConflict, team.ReasonNameTaken)
+			if team.HintOf(err) != hint {
+				t.Errorf("%s: hint %q", name, team.HintOf(err))
+			}
 		}
 	}
 	for name, reason := range map[string]string{"New": "invalid_name", "a/b": "", "": "", "all": team.ReasonReservedName, team.LeadName: team.ReasonReservedName} {

@@ -188,7 +188,7 @@ var shapes = map[string]shape{
 	"interrupt": {name: "member", note: "`member`, and `outcome`: `interrupted`."},
 	"mode":      {name: "member"},
 	"role":      {name: "member"},
-	"rename":    {name: "name", note: "`status` is `renamed` or `already_renamed`; `was` is the name as it was given."},
+	"rename":    {name: "name", note: "`status` is `renamed` or `already_renamed`; `was` is the name as it was given. With `--restart`, `started` is true if it was started in the end."},
 	"logs":      {reads: true, stream: true},
 	"capture":   {reads: true},
 

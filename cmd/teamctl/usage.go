@@ -59,7 +59,8 @@ var otherWords = map[string][]string{
 	"lease take": {"lease add", "lease acquire", "lease lock"}, "lease release": {"lease rm", "lease drop", "lease unlock"},
 	"notify rm": {"notify remove", "notify delete"}, "rescue drop": {"rescue rm", "rescue delete"}, "message ls": {"messages"},
 	"pane hide": {"hide", "member hide"}, "pane unhide": {"unhide", "member unhide", "pane show"},
-	"doctor": {"check", "fix", "repair"}, "events": {"event", "history", "log"}, "run list": {"runs"},
+	"doctor": {"check", "fix", "repair"}, "events": {"event", "history", "log"}, "run list": {"runs"}, "run start": {"run new", "run begin"},
+	"usage budget": {"budget"}, "approvals rules": {"permissions", "rules"}, "memory ls": {"memories"},
 }
 
 // slip is a mistake in a word of the command line for which the intended word is known.

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/teamctl/teamctl/internal/tui"
 	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 	"github.com/teamctl/teamctl/tool/look"
 )
@@ -37,6 +39,11 @@ func newEvents(a *app) *cobra.Command {
 				list, err := t.Ledger.Events(ctx, after, 0, filter)
 				if err != nil {
 					return err
+				}
+				if len(list) == 0 { // a ledger may have kinds of another version
+					if err := eventKind(filter.What); err != nil {
+						return err
+					}
 				}
 				if len(list) > 0 {
 					after = max(after, list[len(list)-1].Seq)
@@ -68,6 +75,22 @@ func newEvents(a *app) *cobra.Command {
 	f.StringVar(&filter.What, "what", "", "only this kind: task.failed, or task. for all of tasks")
 	a.complete(cmd, "who", a.completeMembers(true))
 	return cmd
+}
+
+// eventKind refuses a kind of event, or the beginning of one up to a point, that there is none of.
+func eventKind(what string) error {
+	var names []string
+	for _, w := range team.Events() {
+		if what == "" || w.Name == what || strings.HasSuffix(what, ".") && strings.HasPrefix(w.Name, what) {
+			return nil
+		}
+		names = append(names, w.Name)
+	}
+	err := team.Errorf(team.CodeInvalid, "unknown kind of event %q", what).WithReason(team.ReasonInput)
+	if near := team.Closest(what, names); near != "" {
+		return err.WithHint("did you mean: teamctl events --what " + near)
+	}
+	return err.WithHint("give a kind that teamctl events shows, such as task.failed, or task. for all of tasks")
 }
 
 // wanted applies the ledger's filter to a followed event.

@@ -142,10 +142,14 @@ type TeammateRenameIn struct {
 	TeamRef
 	Name    string `json:"name" jsonschema:"Name of the member, or its agent id."`
 	NewName string `json:"new_name" jsonschema:"The name that it gets."`
+	Restart bool   `json:"restart,omitempty" jsonschema:"Stop the member first if it runs, and start it again in its conversation."`
 }
 
 func teammateRename(ctx context.Context, s *Session, in TeammateRenameIn) (tool.Renamed, error) {
 	return on(ctx, s, in.TeamRef, func(t *tool.Team, c tool.Caller) (tool.Renamed, error) {
+		if in.Restart {
+			return t.RenameRestart(ctx, c, in.Name, in.NewName)
+		}
 		return t.Rename(ctx, c, in.Name, in.NewName)
 	})
 }
