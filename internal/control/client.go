@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"time"
 
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/mail"
@@ -32,8 +33,13 @@ type Client struct {
 	mail link // deliveries to be mailed: an operation does not wait for a mailbox
 }
 
-// maxIdle bounds the connections that are kept for the next call.
-const maxIdle = 4
+// maxIdle bounds the connections that are kept for the next call, and idleFor how long. A process
+// that stays, such as a board, makes a client for every look, and drops it without Close: each
+// would keep a connection, here and in the supervisor, for the life of both.
+const (
+	maxIdle = 4
+	idleFor = time.Second
+)
 
 var (
 	_ tool.Supervisor = (*Client)(nil)
@@ -56,6 +62,7 @@ func NewClient(socket string) *Client {
 			return dialSocket(ctx, socket)
 		},
 		MaxIdleConnsPerHost: maxIdle,
+		IdleConnTimeout:     idleFor,
 		DisableCompression:  true,
 	}}}
 	c.ops = link{client: c, path: opsPath, protocol: opsProtocol}
