@@ -27,7 +27,7 @@ type Client struct {
 	// Sandboxed: its shell may not write to a git directory outside of the worktree, and it
 	// asks its person for that.
 	Sandboxed bool
-	Older     bool // not the newest version: it is tried with mail only
+	Older     bool // not the newest version
 	// AsksInWorktree: its person's trust of a repository does not cover the worktrees.
 	AsksInWorktree bool
 }
@@ -46,6 +46,7 @@ func Older() []Client {
 	for _, v := range []string{"2.1.112", "2.1.34"} {
 		c := Clients()[0]
 		c.Version, c.Older, c.AsksInWorktree = v, true, v == "2.1.34"
+		c.Plan, c.Asks = "", "" // asked at its own screen
 		c.Program = []string{"node", "anthropic-ai-claude-code-" + v + "/node_modules/@anthropic-ai/claude-code/cli.js"}
 		out = append(out, c)
 	}

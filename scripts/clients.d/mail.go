@@ -24,20 +24,6 @@ const (
 	rowLate        = "in mid-turn while its version is not known"
 )
 
-// mailChecks are the rows of an older version.
-var mailChecks = []check{
-	{"the prompt arrives", promptArrives},
-	{rowIdle, mailIdle},
-	{rowBusy, mailBusy},
-	{rowDialog, mailBehindDialog},
-	{rowDraft, mailBehindDraft},
-	{rowKilled, mailKilled},
-	{rowInterrupted, mailInterrupted},
-	{rowAmid, mailAmidKills},
-	{rowServers, ownServers},
-	{rowBridge, overBridge},
-}
-
 // byHand are the rows that run only if they are named.
 var byHand = []check{{"a thousand messages, and kills", mailThousand}}
 

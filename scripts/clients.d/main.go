@@ -70,7 +70,7 @@ func run(ctx context.Context, o options) (ok bool, err error) {
 	var jobs []job
 	for _, c := range slices.Concat(clients, agentlab.Older()) {
 		if wanted(c.Label()) {
-			jobs = append(jobs, job{c.Label(), func(ctx context.Context, t *table) error { return runClient(ctx, o, c, rowsOf(c, texts), t) }})
+			jobs = append(jobs, job{c.Label(), func(ctx context.Context, t *table) error { return runClient(ctx, o, c, rowsOf(texts), t) }})
 		}
 	}
 	if wanted("mixed") && (len(texts) == 0 || len(programs) > 0) {
@@ -145,7 +145,7 @@ func chosen(only string) (programs, texts []string, err error) {
 		case word == "":
 		case has(known, word):
 			programs = append(programs, word)
-		case slices.ContainsFunc(slices.Concat(checks, mailChecks, byHand), isRow):
+		case slices.ContainsFunc(slices.Concat(checks, byHand), isRow):
 			texts = append(texts, word)
 		default:
 			return nil, nil, fmt.Errorf("--only: %q is no program and in no row's name; programs are %s", word, strings.Join(known, ", "))
@@ -154,18 +154,14 @@ func chosen(only string) (programs, texts []string, err error) {
 	return programs, texts, nil
 }
 
-// rowsOf returns the rows of a program: all but those by hand or, if there are texts, the first and
-// each whose name has one of them.
-func rowsOf(c agentlab.Client, texts []string) []check {
-	rows := checks
-	if c.Older {
-		rows = mailChecks
-	}
+// rowsOf returns the rows of a run: all but those by hand or, if there are texts, the first and each
+// whose name has one of them.
+func rowsOf(texts []string) []check {
 	if len(texts) == 0 {
-		return rows
+		return checks
 	}
-	out := slices.Clone(rows[:1])
-	for _, k := range slices.Concat(rows[1:], byHand) {
+	out := slices.Clone(checks[:1])
+	for _, k := range slices.Concat(checks[1:], byHand) {
 		if slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(k.name, t) }) {
 			out = append(out, k)
 		}
