@@ -26,7 +26,7 @@ type HookCap struct {
 // Evidences lists the ways of mail by hooks and servers, by program and version.
 func Evidences() []Evidence {
 	const (
-		record  = "Its transcript holds the whole message. The transcript counts after a restart, too."
+		record  = "Its transcript holds the whole message. What a hook has added counts once the model has answered. The transcript counts after a restart, too."
 		answer  = "Its model has answered since, in the same process."
 		again   = "The message is delivered again after an interrupt, after a turn that ends without it, after 30 s, and after a restart. It then says that it may be known."
 		either  = "Its model has answered since, in the same process, or its transcript holds the whole message and a later answer."

@@ -79,6 +79,9 @@ func claude(args []string) error {
 	if err := conversation(e, strings.TrimSuffix(transcript, "l"), resume != ""); err != nil {
 		return err
 	}
+	if resume != "" {
+		e.talk = resumed(e.talk)
+	}
 	defer c.recordsTo(ctx, transcript)()
 	var stop func()
 	if e.Tools, stop, err = tools(ctx, servers, os.Environ(), func(s string) string { return "mcp__" + s + "__" }); err != nil {

@@ -1,6 +1,7 @@
 package fakecli
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -99,18 +100,35 @@ func (c *claudeSession) recordsTo(ctx context.Context, transcript string) func()
 		}
 	}
 	answers := 0
+	last, open := lastLine(transcript)
+	add := func(l obj) {
+		id := fmt.Sprintf("line_%d_%d", os.Getpid(), len(lines)+answers*100)
+		l["uuid"], l["parentUuid"], last = id, last, id
+		lines = append(lines, l)
+	}
+	if open {
+		add(obj{"type": "assistant", "message": obj{"id": "own", "role": "assistant", "model": "<synthetic>", "content": noResponse}})
+	}
 	c.engine.Wrote = func(role string, content any, used Used) {
 		mu.Lock()
 		defer mu.Unlock()
 		answers++
-		m := obj{"role": role, "content": c.recorded(content)}
+		content = c.recorded(content)
+		var added []any
+		if blocks, ok := content.([]any); ok {
+			added, content = splitContext(blocks)
+		}
+		m := obj{"role": role, "content": content}
 		if role == "assistant" {
 			m["id"], m["usage"] = fmt.Sprintf("msg_%d_%d", os.Getpid(), answers), used
 			if _, said := content.(string); said {
 				m["stop_reason"] = "end_turn"
 			}
 		}
-		lines = append(lines, obj{"type": role, "message": m})
+		add(obj{"type": role, "message": m})
+		for _, b := range added {
+			add(obj{"type": "attachment", "attachment": obj{"type": "hook_additional_context", "content": []string{textOf(b)}}})
+		}
 	}
 	c.compacts = func() {
 		mu.Lock()
@@ -161,20 +179,56 @@ func (c *claudeSession) recorded(content any) any {
 // splitContext takes apart what hooks have added to a message and the rest of it.
 func splitContext(blocks []any) (added, rest []any) {
 	for _, b := range blocks {
-		text := ""
-		switch b := b.(type) {
-		case map[string]string:
-			text = b["text"]
-		case map[string]any:
-			text, _ = b["text"].(string)
-		}
-		if strings.Contains(text, hookContext) {
+		if strings.Contains(textOf(b), hookContext) {
 			added = append(added, b)
 		} else {
 			rest = append(rest, b)
 		}
 	}
 	return added, rest
+}
+
+// textOf is the text of a block; "" if it has none.
+func textOf(block any) string {
+	switch b := block.(type) {
+	case map[string]string:
+		return b["text"]
+	case map[string]any:
+		text, _ := b["text"].(string)
+		return text
+	}
+	return ""
+}
+
+// lastLine returns the last message of a transcript, and whether the model has not answered it.
+func lastLine(transcript string) (id string, open bool) {
+	data, err := os.ReadFile(transcript)
+	if err != nil {
+		return "", false
+	}
+	for line := range bytes.Lines(data) {
+		var l struct{ Type, UUID string }
+		if json.Unmarshal(line, &l) == nil && (l.Type == "user" || l.Type == "assistant") {
+			id, open = l.UUID, l.Type == "user"
+		}
+	}
+	return id, open
+}
+
+// noResponse is what the program says itself for a model that has not answered.
+const noResponse = "No response requested."
+
+// resumed is a conversation as a new process takes it up: where the model has not answered the last
+// input, without what hooks have added to it, and with an answer of the program's own.
+func resumed(talk []message) []message {
+	if len(talk) == 0 || talk[len(talk)-1].Role != "user" {
+		return talk
+	}
+	last := talk[len(talk)-1]
+	if blocks, ok := last.Content.([]any); ok {
+		_, last.Content = splitContext(blocks)
+	}
+	return append(slices.Clone(talk[:len(talk)-1]), last, message{"assistant", noResponse})
 }
 
 // bubbled is a conversation as the model gets it: what hooks have added precedes all that

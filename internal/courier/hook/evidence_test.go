@@ -82,6 +82,12 @@ func (p *program) previews(event string, a adapter.HookReply) {
 		"type": "hook_additional_context", "content": []string{"<persisted-output>\n" + s[:len(s)/2] + "\n...\n</persisted-output>"}, "hookEvent": event}})
 }
 
+// answers records an answer of the model, with which its turn goes on.
+func (p *program) answers() {
+	p.write(map[string]any{"type": "assistant", "message": map[string]any{"id": team.NewUUID(), "role": "assistant", "stop_reason": "tool_use",
+		"content": []any{map[string]any{"type": "tool_use", "name": "Bash"}}}})
+}
+
 // ends records the last answer of a turn.
 func (p *program) ends() {
 	p.write(map[string]any{"type": "assistant", "message": map[string]any{"id": team.NewUUID(), "role": "assistant", "stop_reason": "end_turn",
@@ -226,12 +232,45 @@ func TestKilledWithItInThePrompt(t *testing.T) {
 	}
 }
 
-// The resumed process has what the transcript of its conversation holds whole.
+// A process that is killed before its model has answered is resumed without what a hook had added
+// to the last input, though the transcript has it: so all of 2.1.34, 2.1.112 and 2.1.329 do after a
+// prompt, and go on from that prompt with an answer of their own.
+func TestKilledBeforeTheModelHasAnswered(t *testing.T) {
+	r := newRig(t)
+	p := r.program()
+	line := func(kind, id, parent string, more map[string]any) {
+		more["type"], more["uuid"], more["parentUuid"] = kind, id, parent
+		p.write(more)
+	}
+	message := func(id, model, text string) map[string]any {
+		return map[string]any{"message": map[string]any{"id": id, "model": model, "stop_reason": "end_turn", "content": []any{map[string]any{"type": "text", "text": text}}}}
+	}
+	id := r.post("important")
+	line("user", "prompt", "", message("", "", "go on"))
+	line("attachment", "context", "prompt", map[string]any{"attachment": map[string]any{
+		"type": "hook_additional_context", "content": []string{text(t, r.call("UserPromptSubmit", p.input("")))}}})
+	if got := r.call("PreToolUse", p.input("")); got != (adapter.HookReply{}) {
+		t.Errorf("the same process gets %+v", got)
+	}
+	r.want(id, team.Injected)
+	p.restarted()
+	line("assistant", "own", "prompt", message("m1", "<synthetic>", "No response requested."))
+	line("user", "next", "own", message("", "", "go on"))
+	line("assistant", "answer", "next", message("m2", "claude", "done"))
+	if got := text(t, r.call("UserPromptSubmit", p.input(""))); !strings.Contains(got, "important") || !strings.Contains(got, "may know") {
+		t.Errorf("the next process gets %q", got)
+	}
+	r.want(id, team.Injected)
+}
+
+// The resumed process has what the transcript of its conversation holds whole and its model has
+// answered.
 func TestKilledAndInTheTranscript(t *testing.T) {
 	r := newRig(t)
 	p := r.program()
 	id := r.post("important")
 	p.takes("PostToolUse", r.call("PostToolUse", p.input("")))
+	p.answers()
 	p.restarted()
 	if got := r.call("UserPromptSubmit", p.input("")); got != (adapter.HookReply{}) {
 		t.Errorf("given twice: %+v", got)
@@ -478,6 +517,7 @@ func TestHooksOfOneBoundaryGiveInOrder(t *testing.T) {
 	}
 	r.want(second, team.Mailed)
 	p.takes("PostToolUse", got)
+	p.answers()
 	if got := text(t, r.call("PostToolUse", p.input(""))); !strings.Contains(got, "second") || strings.Contains(got, "first") {
 		t.Errorf("the next boundary gives %q", got)
 	}

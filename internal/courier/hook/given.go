@@ -48,13 +48,14 @@ type handed struct {
 	From         int64     `json:"from"` // length of the transcript before the answer
 	Out          bool      `json:"out"`  // the answer was written
 	queued       bool      // the program has it in its own queue
+	noted        bool      // the program has it in the conversation, and its model has not answered
 	Lost         bool      `json:"lost"` // the conversation was compacted before there was evidence that it was read
 }
 
-func (r *run) givenFile() string { return filepath.Join(string(r.bundle), "given.json") }
+func givenFile(b team.Bundle) string { return filepath.Join(string(b), "given.json") }
 
-func (r *run) readGiven() (g given) {
-	if data, err := regular.ReadFile(r.givenFile()); err == nil {
+func readGiven(b team.Bundle) (g given) {
+	if data, err := regular.ReadFile(givenFile(b)); err == nil {
 		_ = json.Unmarshal(data, &g) // without the file the messages are given again
 	}
 	return g
@@ -63,7 +64,7 @@ func (r *run) readGiven() (g given) {
 func (r *run) writeGiven(g given) error {
 	data, err := json.Marshal(g)
 	if err == nil {
-		err = atomicfile.Write(r.givenFile(), data, 0o600, false)
+		err = atomicfile.Write(givenFile(r.bundle), data, 0o600, false)
 	}
 	return err
 }
@@ -88,7 +89,7 @@ const knownAlready = "(You may know the next message already: it was handed to y
 
 // hand gives mail with this hook's answer: as many messages as fit, in order.
 func (r *run) hand(ctx context.Context, t *tool.Team, waiting []ledger.Outgoing) (bool, error) {
-	g := r.readGiven()
+	g := readGiven(r.bundle)
 	if g.ToldGeneration != r.gen {
 		g.Told, g.ToldGeneration = nil, r.gen
 	}
@@ -169,7 +170,7 @@ func (r *run) turnEnds() error {
 	if !adapter.EndsTurn(r.CLI, r.Event) && !adapter.BeginsTurn(r.CLI, r.Event) {
 		return nil
 	}
-	g := r.readGiven()
+	g := readGiven(r.bundle)
 	if g.Kept == 0 {
 		return nil
 	}

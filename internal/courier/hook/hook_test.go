@@ -220,10 +220,13 @@ func TestKilledAfterTheAnswer(t *testing.T) {
 		t.Fatal("no error")
 	}
 	p.takes("PostToolUse", out)
-	if got := r.call("PostToolUse", p.input("")); got != (adapter.HookReply{}) {
-		t.Errorf("given twice: %+v", got)
+	for _, want := range []team.DeliveryState{team.Injected, team.Accepted} {
+		if got := r.call("PostToolUse", p.input("")); got != (adapter.HookReply{}) {
+			t.Errorf("given twice: %+v", got)
+		}
+		r.want(id, want)
+		p.answers()
 	}
-	r.want(id, team.Accepted)
 }
 
 // The supervisor types mail if it has not heard of hooks; no hook gives that mail as well.
@@ -267,6 +270,7 @@ func TestCompactedBeforeItWasRead(t *testing.T) {
 	p := r.program()
 	read := r.post("read")
 	p.takes("PostToolUse", r.call("PostToolUse", p.input("")))
+	p.answers()
 	r.call("PreToolUse", p.input(""))
 	id := r.post("important")
 	got := r.call("PostToolUse", p.input(""))
@@ -289,6 +293,7 @@ func TestCompactedBeforeItWasRead(t *testing.T) {
 		t.Fatalf("lost, or too much: %+v", got)
 	}
 	p.takes("Stop", got)
+	p.answers()
 	if got := r.call("Stop", p.input("")); got != (adapter.HookReply{}) {
 		t.Errorf("given again: %+v", got)
 	}

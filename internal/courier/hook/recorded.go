@@ -28,12 +28,18 @@ func (h *channel) recorded(ctx context.Context, mail []team.Mail) (out []team.Ou
 	if !records {
 		why, _ = h.Blocked(ctx)
 	}
+	was := readGiven(h.f.Bundle)
+	// The running process has what its model has not answered yet; one before lost it.
+	noted := func(id string, parts []string) bool {
+		by := was.find(id)
+		return by != nil && by.Generation == h.f.Generation && t.Noted(parts...)
+	}
 	for _, m := range mail {
 		o := team.Outcome{ID: m.ID}
 		switch parts := courier.Kernel(m); {
 		case t.Holds(parts...):
 			o.State, o.Evidence = team.Accepted, "the transcript of "+c.ID+" holds it"
-		case why != "":
+		case why != "", noted(m.ID, parts):
 			o.Pending = true
 		case t.Queued(parts...):
 			o.Pending = true

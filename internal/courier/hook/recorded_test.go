@@ -46,20 +46,32 @@ func recording(t *testing.T, version string) (h *channel, s *couriertest.Screen,
 	}
 }
 
-// A channel of hooks reads the transcript on request: a whole message there is accepted although
-// no hook is called, a message in the program's queue is pending, and a part of a message does not
-// count.
+// A channel of hooks reads the transcript on request: a whole message that the model has answered is
+// accepted although no hook is called, one that it has not answered and one in the program's queue
+// are pending, and a part of a message does not count. A process that was started since does not
+// have what the model had not answered.
 func TestHooksAreAsked(t *testing.T) {
 	t.Parallel()
 	h, s, write := recording(t, "2.1.112")
 	held, queued, cut := framed("m1", "all of it"), framed("m2", "in the queue"), framed("m3", "a long text, of which a part is shown")
+	noted, gone := framed("m4", "not answered"), framed("m5", "of the process before")
+	add := func(text string) any {
+		return map[string]any{"type": "attachment", "attachment": map[string]any{"type": "hook_additional_context", "content": []string{text}}}
+	}
+	if err := courier.WriteJSON(h.f.Bundle, "given.json", map[string]any{"handed": []map[string]string{
+		{"id": "m4", "generation": h.f.Generation}, {"id": "m5", "generation": "before"},
+	}}); err != nil {
+		t.Fatal(err)
+	}
 	write(
-		map[string]any{"type": "attachment", "attachment": map[string]any{"type": "hook_additional_context", "content": []string{held.Text}}},
+		add(held.Text),
+		map[string]any{"type": "assistant", "message": map[string]any{"id": "a1"}},
+		add(noted.Text), add(gone.Text),
 		map[string]any{"type": "queue-operation", "operation": "enqueue", "content": queued.Text},
-		map[string]any{"type": "attachment", "attachment": map[string]any{"type": "hook_additional_context", "content": []string{cut.Text[:len(cut.Text)-30]}}},
+		add(cut.Text[:len(cut.Text)-30]),
 	)
-	out := h.Deliver(t.Context(), []team.Mail{cut, held, queued})
-	if len(out) != 3 || out[0].ID != "m3" || out[0].State != "" || out[0].Pending ||
+	out := h.Deliver(t.Context(), []team.Mail{cut, held, queued, noted, gone})
+	if len(out) != 5 || out[3].State != "" || !out[3].Pending || out[4].State != "" || out[4].Pending || out[0].ID != "m3" || out[0].State != "" || out[0].Pending ||
 		out[1].ID != "m1" || out[1].State != team.Accepted || out[1].Evidence != "the transcript of c1 holds it" ||
 		out[2].ID != "m2" || out[2].State != "" || !out[2].Pending {
 		t.Errorf("%+v", out)

@@ -38,6 +38,7 @@ type verdict struct {
 	state    state
 	evidence string
 	queued   bool // pending in the program's own queue
+	noted    bool // pending in the conversation: the model has not answered yet
 	prompted bool // pending as the prompt of the beginning turn
 }
 
@@ -54,7 +55,7 @@ const (
 func (r *run) settle(ctx context.Context, t *tool.Team, waiting []ledger.Outgoing) (open []ledger.Outgoing, pending []handed, err error) {
 	r.read = nil // the waiting hook calls settle several times
 	from := r.transcriptSize()
-	g := r.readGiven()
+	g := readGiven(r.bundle)
 	r.said = g.Said
 	if adapter.Compacts(r.CLI, r.Event, r.hook) {
 		if err := r.lose(&g); err != nil {
@@ -82,7 +83,7 @@ func (r *run) settle(ctx context.Context, t *tool.Team, waiting []ledger.Outgoin
 				h, changed = r.prompted(&g, o.Message.ID, from), true
 			}
 			wait := *h
-			wait.queued = v.queued
+			wait.queued, wait.noted = v.queued, v.noted
 			pending = append(pending, wait)
 		}
 	}
@@ -144,6 +145,8 @@ func (r *run) judge(ctx context.Context, t *tool.Team, h *handed, o ledger.Outgo
 		return verdict{prompted: true}
 	}
 	switch {
+	case same && records && tr.Noted(parts...):
+		return verdict{noted: true}
 	case !same || !h.Out: // the process is gone, the conversation is over, or the hook died
 		return verdict{state: isOpen}
 	case h.Lost:
@@ -242,7 +245,10 @@ func (r *run) lose(g *given) error {
 // mail must not arrive first, and a program orders the answers of hooks that run at one boundary
 // arbitrarily.
 func (r *run) holdsUp(h handed) bool {
-	if h.queued {
+	switch {
+	case h.noted: // what is given now comes after it
+		return false
+	case h.queued:
 		return r.now.Sub(h.At) < queuePatience
 	}
 	if adapter.Records(r.CLI, r.version) {

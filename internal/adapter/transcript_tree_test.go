@@ -1,0 +1,73 @@
+package adapter
+
+import (
+	"encoding/json"
+	"testing"
+)
+
+// line is a line of Claude Code's transcript.
+type line struct {
+	Type       string         `json:"type"`
+	UUID       string         `json:"uuid"`
+	Parent     string         `json:"parentUuid"`
+	Message    map[string]any `json:"message,omitempty"`
+	Attachment map[string]any `json:"attachment,omitempty"`
+}
+
+// tree is a transcript, of lines KIND, ID, PARENT and, of a note, its text and, of an answer, its id
+// in the protocol.
+func tree(t *testing.T, lines ...[4]string) Transcript {
+	t.Helper()
+	var data []byte
+	for _, l := range lines {
+		out := line{Type: l[0], UUID: l[1], Parent: l[2]}
+		switch l[0] {
+		case "note":
+			out.Type, out.Attachment = "attachment", map[string]any{"type": "hook_additional_context", "content": []string{l[3]}}
+		case "reminder":
+			out.Type, out.Attachment = "attachment", map[string]any{"type": "task_reminder"}
+		case "own":
+			out.Type, out.Message = "assistant", map[string]any{"id": l[1], "model": syntheticModel, "content": "No response requested."}
+		case "assistant":
+			out.Message = map[string]any{"id": l[3], "model": "m", "content": "text"}
+		default:
+			out.Message = map[string]any{"content": "text"}
+		}
+		b, err := json.Marshal(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data = append(append(data, b...), '\n')
+	}
+	return ReadTranscript(Claude, data)
+}
+
+// What a hook has added counts once the model has answered it. In the shapes that Claude Code
+// writes: a turn, calls side by side, and a process that was killed and resumed.
+func TestAddedAndAnswered(t *testing.T) {
+	t.Parallel()
+	turn := [][4]string{{"user", "u", ""}, {"reminder", "r", "u"}, {"note", "n", "r", "the note"}}
+	killed := append(turn[:3:3], [4]string{"own", "o", "u"}, [4]string{"user", "v", "o"})
+	result := [][4]string{
+		{"user", "u", ""}, {"assistant", "a", "u", "m1"}, {"assistant", "b", "a", "m1"},
+		{"user", "x", "a"}, {"note", "n", "x", "the note"}, {"user", "y", "b"}, {"note", "z", "y", "another"},
+	}
+	for name, c := range map[string]struct {
+		lines       [][4]string
+		holds, note bool
+	}{
+		"not answered":                    {turn, false, true},
+		"answered":                        {append(turn[:3:3], [4]string{"assistant", "a", "n", "m1"}), true, false},
+		"answered later":                  {append(turn[:3:3], [4]string{"user", "v", "n"}, [4]string{"assistant", "a", "v", "m1"}), true, false},
+		"killed, and resumed":             {killed, false, true},
+		"killed, resumed, and answered":   {append(killed[:5:5], [4]string{"assistant", "a", "v", "m1"}), false, true},
+		"added to a call beside another":  {append(result[:7:7], [4]string{"assistant", "c", "z", "m2"}), true, false},
+		"that call is answered by nobody": {result, false, true},
+		"resumed without the results":     {append(result[:7:7], [4]string{"own", "o", "u"}, [4]string{"user", "v", "o"}, [4]string{"assistant", "c", "v", "m2"}), false, true},
+	} {
+		got := tree(t, c.lines...)
+		if got.Holds("the note") != c.holds || got.Noted("the note") != c.note {
+			t.Errorf("%s: holds %v, want %v; noted %v, want %v", name, got.Holds("the note"), c.holds, got.Noted("the note"), c.note)
+		}
+	}
+}
