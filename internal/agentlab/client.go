@@ -30,6 +30,8 @@ type Client struct {
 	Older     bool // not the newest version
 	// AsksInWorktree: its person's trust of a repository does not cover the worktrees.
 	AsksInWorktree bool
+	// NoFailures: it tells nobody that a turn has failed.
+	NoFailures bool
 }
 
 // Label distinguishes it from other versions of the same program.
@@ -45,7 +47,7 @@ func Older() []Client {
 	var out []Client
 	for _, v := range []string{"2.1.112", "2.1.34"} {
 		c := Clients()[0]
-		c.Version, c.Older, c.AsksInWorktree = v, true, v == "2.1.34"
+		c.Version, c.Older, c.AsksInWorktree, c.NoFailures = v, true, v == "2.1.34", v == "2.1.34"
 		c.Plan, c.Asks = "", "" // asked at its own screen
 		c.Program = []string{"node", "anthropic-ai-claude-code-" + v + "/node_modules/@anthropic-ai/claude-code/cli.js"}
 		out = append(out, c)

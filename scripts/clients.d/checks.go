@@ -58,10 +58,8 @@ func promptArrives(ctx context.Context, w *world, c agentlab.Client) (string, er
 	if _, err := w.teamctl(ctx, "spawn", "mate", "--agent", c.Name, "--session", "--prompt", "@@say "+w.prompt); err != nil {
 		return "", err
 	}
-	if c.AsksInWorktree {
-		if err := w.trusts(ctx, "demo", "mate"); err != nil {
-			return "", err
-		}
+	if err := w.trustsNew(ctx, c, "mate"); err != nil {
+		return "", err
 	}
 	_, err := w.asked(ctx, w.prompt)
 	return "", err

@@ -15,6 +15,9 @@ import (
 // no task: an open task on the board would begin another turn, whose end is reported to the lead,
 // too.
 func fails(ctx context.Context, w *world, c agentlab.Client) (string, error) {
+	if c.NoFailures {
+		return "-", nil
+	}
 	if _, err := w.teamctl(ctx, "task", "auto", "off"); err != nil {
 		return "", err
 	}

@@ -35,6 +35,9 @@ func lateVersion(ctx context.Context, w *world, c agentlab.Client) (note string,
 		_, kerr := w.teamctl(context.WithoutCancel(ctx), "kill", "late")
 		err = errors.Join(err, kerr)
 	}()
+	if err := w.trustsNew(ctx, c, "late"); err != nil {
+		return "", err
+	}
 	if _, err := w.answered(ctx, first); err != nil {
 		return "", err
 	}

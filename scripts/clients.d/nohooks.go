@@ -42,6 +42,9 @@ func withoutHooks(ctx context.Context, w *world, c agentlab.Client) (note string
 		_, kerr := w.teamctl(context.WithoutCancel(ctx), "kill", "deaf")
 		err = errors.Join(err, kerr)
 	}()
+	if err := w.trustsNew(ctx, c, "deaf"); err != nil {
+		return "", err
+	}
 	if _, err := w.answered(ctx, first); err != nil {
 		return "", err
 	}

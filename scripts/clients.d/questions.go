@@ -61,7 +61,18 @@ func (w *world) another(ctx context.Context, c agentlab.Client, name string, fla
 	if _, err := w.teamctl(ctx, args...); err != nil {
 		return first, err
 	}
+	if err := w.trustsNew(ctx, c, name); err != nil {
+		return first, err
+	}
 	return w.answered(ctx, token)
+}
+
+// trustsNew trusts the worktree of a new teammate of the team demo, where a program asks for that.
+func (w *world) trustsNew(ctx context.Context, c agentlab.Client, name string) error {
+	if !c.AsksInWorktree {
+		return nil
+	}
+	return w.trusts(ctx, "demo", name)
 }
 
 // enough ends a further teammate when it is at rest.
