@@ -22,7 +22,7 @@ import (
 // memory at every spawn, and the output is in output.log. window-size stays
 // automatic: "manual" crashes the 3.3 server when a window is created without
 // an attached client.
-func config(teamKey string, cols, rows int, v version) string {
+func config(teamKey string, line []string, cols, rows int, v version) string {
 	style := ""
 	if v.atLeast(3, 2) {
 		style = "set -gw pane-border-style '" + borderStyle + "'\nset -gw pane-active-border-style '" + borderStyle + ",bold'\n"
@@ -40,9 +40,10 @@ set -g update-environment ''
 set -g visual-activity off
 set -g bell-action none
 set -g set-titles off
-set -g status-left '[` + teamKey + `] '
-set -g status-left-length 56
-set -g status-right ' teamctl '
+set -g status-interval 5
+set -g status-left ` + quote(statusLeft(teamKey, line)) + `
+set -g status-left-length 80
+set -g status-right ' leave: #{prefix} d '
 set -gw remain-on-exit on
 set -gwq remain-on-exit-format ''
 set -gw allow-rename off
@@ -51,6 +52,21 @@ set -gw aggressive-resize off
 set -gw pane-border-status top
 set -gw pane-border-format '` + borderFormat + `'
 ` + style
+}
+
+// statusLeft is the left part of the status line: what a command prints, which tmux runs every
+// status-interval while a client is attached, and the team's name where it fails. A command
+// with a character that tmux or its clock would read as a sign is not run.
+func statusLeft(teamKey string, line []string) string {
+	name := "[" + teamKey + "] "
+	if len(line) == 0 || strings.ContainsAny(strings.Join(line, ""), "#%()'\"") {
+		return name
+	}
+	var words []string
+	for _, w := range line {
+		words = append(words, team.ShellQuote(w))
+	}
+	return "#(" + strings.Join(words, " ") + " 2>/dev/null || echo " + team.ShellQuote(name) + ") "
 }
 
 // borderFormat shows a teammate's own title, which the program in the pane
@@ -81,7 +97,7 @@ func (b *Backend) ensurePrivate(ctx context.Context) (*server, error) {
 		return nil, err
 	}
 	b.mu.Lock()
-	conf := config(b.opt.Layout.Key, b.opt.Cols, b.opt.Rows, b.version)
+	conf := config(b.opt.Layout.Key, b.opt.LineArgv, b.opt.Cols, b.opt.Rows, b.version)
 	b.mu.Unlock()
 	r := &execRunner{tmux: b.opt.Tmux, socket: socket, conf: filepath.Join(filepath.Dir(socket), "tmux.conf")}
 	if err := os.WriteFile(r.conf, []byte(conf), 0o600); err != nil {

@@ -159,7 +159,7 @@ func attachArgv(ctx context.Context, l team.Layout, pane team.Pane) (argv, env [
 	if err != nil {
 		return nil, nil, err
 	}
-	b := tmux.New(tmux.Options{Layout: l, LeadArgv: leadArgv(exe, l)})
+	b := tmux.New(tmux.Options{Layout: l, LeadArgv: leadArgv(exe, l), LineArgv: lineArgv(exe, l)})
 	argv, env, err = b.AttachArgv(ctx, pane, os.Environ())
 	return argv, env, errors.Join(err, b.Close())
 }

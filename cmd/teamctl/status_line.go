@@ -3,9 +3,12 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -45,9 +48,11 @@ func (a *app) statusLine(cmd *cobra.Command, l statusLine) error {
 	put := func(list []view.Glance) error { a.putGlances(l, list); return a.out.failed }
 	if l.tmux {
 		put = func(list []view.Glance) error { return setTmuxOption(ctx, view.ForTmux(view.Glances(list))) }
-		defer func() {
-			_ = exec.CommandContext(context.WithoutCancel(ctx), "tmux", "set-option", "-gu", tmuxOption).Run() // its server may have ended
-		}()
+		done, err := clearTmuxOption(ctx)
+		if err != nil {
+			return err
+		}
+		defer done()
 	}
 	if !l.follow {
 		list, err := a.glances(ctx, l.all)
@@ -179,12 +184,40 @@ func (a *app) followGlances(ctx context.Context, all bool, put func([]view.Glanc
 	}
 }
 
-// tmuxOption is the user option of tmux that has the line.
-const tmuxOption = "@teamctl"
+// tmuxOption is the user option of tmux that has the line, and tmuxOptionBy the process that has
+// set it.
+const (
+	tmuxOption   = "@teamctl"
+	tmuxOptionBy = "@teamctl_by"
+)
 
 func setTmuxOption(ctx context.Context, line string) error {
-	if err := exec.CommandContext(ctx, "tmux", "set-option", "-g", tmuxOption, line).Run(); err != nil {
+	by := strconv.Itoa(os.Getpid())
+	if err := exec.CommandContext(ctx, "tmux", "set-option", "-g", tmuxOptionBy, by, ";", "set-option", "-g", tmuxOption, line).Run(); err != nil {
 		return team.Errorf(team.CodeUnavailable, "set %s of tmux: %w", tmuxOption, err)
 	}
 	return nil
+}
+
+// clearTmuxOption starts a process that removes the line when this one has ended, however it
+// ends: it reads a pipe that has no other writer. It leaves the line of another process alone.
+// The function that is returned has it do so now, and waits for it.
+func clearTmuxOption(ctx context.Context) (now func(), err error) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, team.Errorf(team.CodeUnavailable, "make a pipe: %w", err)
+	}
+	script := fmt.Sprintf(`cat >/dev/null; tmux if-shell -F '#{==:#{%[1]s},%[2]d}' 'set-option -gu %[1]s ; set-option -gu %[3]s'`, tmuxOptionBy, os.Getpid(), tmuxOption)
+	c := exec.CommandContext(context.WithoutCancel(ctx), "sh", "-c", script)
+	c.Stdin, c.SysProcAttr = r, &syscall.SysProcAttr{Setsid: true} // a key that ends this process does not end it
+	err = c.Start()
+	_ = r.Close()
+	if err != nil {
+		_ = w.Close()
+		return nil, team.Errorf(team.CodeUnavailable, "start the process that removes %s: %w", tmuxOption, err)
+	}
+	return func() {
+		_ = w.Close()
+		_ = c.Wait() // the server may have ended
+	}, nil
 }

@@ -1,15 +1,18 @@
 package main
 
 import (
+	"context"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 )
 
 // TestStatusInTmux: the line is in an option of the person's server, changes with the team,
-// and goes with the command.
+// and goes with the command, however that ends.
 func TestStatusInTmux(t *testing.T) {
 	r := newFaultRig(t)
 	socket := filepath.Join(r.dir, "p")
@@ -19,11 +22,17 @@ func TestStatusInTmux(t *testing.T) {
 	}
 	tmux("new-session", "-d", "sleep", "10000")
 	defer tmux("kill-server")
-	c := exec.Command(r.exe, "status", "--follow", "--tmux")
-	c.Dir, c.Env = r.dir, append(r.env, "TMUX="+socket+","+tmux("display-message", "-p", "#{pid}")+",0")
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
+	env := append(r.env, "TMUX="+socket+","+tmux("display-message", "-p", "#{pid}")+",0")
+	follow := func() *exec.Cmd {
+		t.Helper()
+		c := exec.Command(r.exe, "status", "--follow", "--tmux")
+		c.Dir, c.Env = r.dir, env
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		return c
 	}
+	c := follow()
 	shows := func(want string) {
 		t.Helper()
 		r.until("the line "+want, func() bool { return tmux("show-options", "-gqv", "@teamctl") == want })
@@ -36,4 +45,75 @@ func TestStatusInTmux(t *testing.T) {
 	}
 	_ = c.Wait() // it ends by the signal
 	shows("")
+
+	killed := follow()
+	shows("f ·1 0/1")
+	if err := killed.Process.Kill(); err != nil {
+		t.Error(err)
+	}
+	_ = killed.Wait()
+	shows("")
+
+	// One whose line has been replaced leaves the other's alone.
+	sets := func() *exec.Cmd {
+		t.Helper()
+		c := follow()
+		r.until("its line", func() bool { return tmux("show-options", "-gqv", "@teamctl_by") == strconv.Itoa(c.Process.Pid) })
+		return c
+	}
+	one := sets()
+	two := sets()
+	for _, c := range []*exec.Cmd{one, two} {
+		if got := tmux("show-options", "-gqv", "@teamctl"); got != "f ·1 0/1" {
+			t.Errorf("the line is %q", got)
+		}
+		if err := c.Process.Signal(syscall.SIGINT); err != nil {
+			t.Error(err)
+		}
+		_ = c.Wait()
+	}
+	shows("")
+}
+
+// TestStatusOfTheSession: the status line of the team's own session has the team's line, and the
+// way back.
+func TestStatusOfTheSession(t *testing.T) {
+	r := newFaultRig(t)
+	r.teamctl("spawn", "a", "--backend", "tmux", "--", "sleep", "10000")
+	r.teamctl("task", "add", "one")
+	_, pane := r.server("a")
+	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+	defer cancel()
+	c := exec.CommandContext(ctx, r.exe, "attach")
+	c.Dir, c.Env = r.dir, append(r.env, "TERM=xterm-256color")
+	tty := startOnTerminal(t, c, 120, 36)
+	var mu sync.Mutex
+	var seen strings.Builder
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		buf := make([]byte, 4096)
+		for {
+			n, err := tty.Read(buf)
+			mu.Lock()
+			seen.Write(buf[:n])
+			mu.Unlock()
+			if err != nil {
+				return // the client has gone
+			}
+		}
+	}()
+	for _, want := range []string{"f ·1 0/1", "leave: C-b d"} {
+		r.until(want, func() bool {
+			mu.Lock()
+			defer mu.Unlock()
+			return strings.Contains(seen.String(), want)
+		})
+	}
+	r.command("tmux", "-S", pane.Socket, "detach-client", "-s", "teamctl-f")
+	if err := c.Wait(); err != nil {
+		t.Errorf("attach: %v", err)
+	}
+	_ = tty.Close()
+	<-done
 }

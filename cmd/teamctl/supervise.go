@@ -143,6 +143,11 @@ func leadArgv(exe string, l team.Layout) []string {
 	return []string{exe, "board", "--pane", "--team", l.Key}
 }
 
+// lineArgv is the command of the line in the status of the team's own session.
+func lineArgv(exe string, l team.Layout) []string {
+	return []string{exe, "status", "--format", "tmux", "--team", l.Key}
+}
+
 // parts creates what a supervisor works with.
 type parts struct {
 	exe    string
@@ -164,7 +169,7 @@ func (p parts) build(ctx context.Context, cfg *supervisor.Config) (func(), error
 		p.log.Warn("in-process workers cannot watch for changes: they look once a second", "err", reason, "hint", dirwatch.Advice)
 	}}
 	tm := tmux.New(tmux.Options{
-		Layout: p.layout, ShimArgv: []string{p.exe, "shim"}, LeadArgv: leadArgv(p.exe, p.layout),
+		Layout: p.layout, ShimArgv: []string{p.exe, "shim"}, LeadArgv: leadArgv(p.exe, p.layout), LineArgv: lineArgv(p.exe, p.layout),
 		Notifier: notifier, Log: p.log,
 	})
 	if from := cfg.Before.From; from != "" && from != p.layout.Dir {
