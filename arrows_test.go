@@ -328,7 +328,7 @@ var rooms = map[string]room{
 	},
 	"internal/tui": {
 		may:  []string{"team", leaf, "internal/view", "internal/tui/term"},
-		libs: []string{"github.com/charmbracelet/x"}, never: append([]string{"net"}, noExec...),
+		libs: []string{"github.com/charmbracelet/x", yaml, "github.com/google/jsonschema-go"}, never: append([]string{"net"}, noExec...),
 		why: "screens read and act through interfaces that package view declares: they can neither lose nor change anything by themselves",
 	},
 	"internal/tui/term": {
@@ -350,7 +350,7 @@ var rooms = map[string]room{
 		libs: []string{"github.com/spf13", xterm}, never: noSQL,
 		why: "cmd wires the rooms and speaks to people; libraries that do the work belong to a room",
 	},
-	"scripts": {may: []string{"internal/fakecli", "team", leaf, "backends", "internal/proc", "backends/bundle", "backends/inproc", "ledger", "inbox", "supervisor", "tool", "tool/op", "tool/teamfile", "internal/control"}, libs: []string{xsys, "github.com/google/jsonschema-go"}, why: "programs for developers"},
+	"scripts": {may: []string{"internal/fakecli", "team", leaf, "backends", "internal/proc", "backends/bundle", "backends/inproc", "ledger", "inbox", "supervisor", "tool", "tool/op", "tool/teamfile", "internal/control", "internal/tui"}, libs: []string{xsys, "github.com/google/jsonschema-go"}, why: "programs for developers"},
 	"bench":   {may: []string{"internal/fakecli", "team", leaf, "backends", "backends/bundle", "backends/tmux", "backends/pty", "backends/inproc", "ledger", "inbox", "mail", "worktree", "supervisor", "tool", "agent", "agent/llm", "agent/model", "internal/courier", "internal/control", "internal/tui/term"}, libs: []string{xsys, sqlite, "github.com/creack/pty"}, why: "programs for developers"},
 	".": {
 		may: []string{"team", "tool", "internal/control", "agent/models"}, never: noSQL,

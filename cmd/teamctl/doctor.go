@@ -1,10 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
+	"github.com/teamctl/teamctl/internal/tui"
 	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
@@ -16,7 +19,8 @@ func newDoctor(a *app) *cobra.Command {
 		Use:   "doctor",
 		Short: "Check the machine and the teams, and repair them",
 		Long: `Check the machine and the teams on it: programs and their versions, the home
-directory, disk, sockets, watches, and teams whose supervisor or directory is missing.
+directory, disk, sockets, watches, ui.yaml, and teams whose supervisor or directory is
+missing.
 It changes nothing. The exit status is 7 if a check failed, but not for warnings.
 
 With --repair it rebuilds config.json, the mailboxes and the registry from the
@@ -39,7 +43,7 @@ unreadable files with ".corrupt-"; only leftovers of killed commands are deleted
 			if repair {
 				return a.repair(cmd.Context(), env)
 			}
-			checks := env.Doctor(cmd.Context())
+			checks := append(env.Doctor(cmd.Context()), screenCheck(home)...)
 			failed := 0
 			for _, c := range checks {
 				if c.Status == tool.CheckFail {
@@ -70,6 +74,16 @@ unreadable files with ".corrupt-"; only leftovers of killed commands are deleted
 	}
 	cmd.Flags().BoolVar(&repair, "repair", false, "rebuild the teams' files from their ledgers")
 	return cmd
+}
+
+// screenCheck reports a mistake in ui.yaml, and nothing where there is none.
+func screenCheck(home team.Home) []tool.Check {
+	_, err := tui.ReadConfig(home.Dir)
+	if err == nil {
+		return nil
+	}
+	return []tool.Check{{Name: "screen", Status: tool.CheckWarn, Detail: err.Error(),
+		Hint: cmp.Or(team.HintOf(err), "correct "+filepath.Join(home.Dir, tui.ConfigName)+": until then the screen has its default keys")}}
 }
 
 func (a *app) repair(ctx context.Context, env *tool.Env) error {

@@ -24,6 +24,7 @@ type screenFlags struct {
 	readOnly, ascii bool
 	plain           bool
 	plainSaid       bool // --plain was given
+	asciiSaid       bool // --ascii was given
 	pane            bool // in the team's own tmux session
 }
 
@@ -40,6 +41,9 @@ with the list of teams. teamctl alone, in a terminal, opens it too.
 --plain, or TEAMCTL_PLAIN=1, is for screen readers, braille displays and slow lines:
 labelled lines that are written once, and the same actions by words; help lists them.
 
+ui.yaml in TEAMCTL_HOME changes every key and more, see docs/ui.md. Flags come before
+variables, and these before the file.
+
 It works like the other commands and runs nothing itself: q leaves it and the team
 keeps running.`,
 		Example: `  teamctl ui
@@ -51,7 +55,7 @@ keeps running.`,
 			if f.view != "" && !slices.Contains(tui.Views(), f.view) {
 				return usage(cmd, "--view is %s, not %q", strings.Join(tui.Views(), ", "), f.view)
 			}
-			f.plainSaid = cmd.Flags().Changed("plain")
+			f.plainSaid, f.asciiSaid = cmd.Flags().Changed("plain"), cmd.Flags().Changed("ascii")
 			if f.plain && (f.view != "" || f.selected != "") {
 				return usage(cmd, "--view and --select are of the full screen: --plain has the words show and menu")
 			}
@@ -66,7 +70,7 @@ keeps running.`,
 	flags.StringVar(&f.view, "view", "", "what it shows first: "+strings.Join(tui.Views(), ", "))
 	flags.StringVar(&f.selected, "select", "", "initial selection: builder, task:5, approval:3")
 	flags.BoolVar(&f.readOnly, "read-only", false, "show only: nothing can be changed from it")
-	flags.BoolVar(&f.plain, "plain", false, "labelled lines and words, for screen readers and slow lines (default: TEAMCTL_PLAIN)")
+	flags.BoolVar(&f.plain, "plain", false, "labelled lines and words, for screen readers and slow lines (default: TEAMCTL_PLAIN, then ui.yaml)")
 	flags.BoolVar(&f.ascii, "ascii", false, "draw with ASCII only (default where the locale is not UTF-8)")
 	a.complete(cmd, "view", words(tui.Views()...))
 	return cmd
@@ -96,13 +100,17 @@ func (a *app) screen(ctx context.Context, f screenFlags) error {
 			return err
 		}
 	}
-	if why := f.plainBy(); why != "" && !f.pane {
+	conf, notice := screenConfig(env.Home)
+	if why := f.plainBy(conf.Plain); why != "" && !f.pane {
+		if notice != "" {
+			a.out.line("%s", notice)
+		}
 		p := &tui.Plain{Home: h, Team: name, Why: why, ReadOnly: f.readOnly, In: a.stdin, Out: a.out.screen}
 		return p.Run(ctx)
 	}
 	u := &tui.UI{
-		Home: h, Team: name, View: f.view, Select: f.selected, ReadOnly: f.readOnly, Color: a.out.style.On, ASCII: f.ascii || !unicodeLocale(), Mouse: true,
-		Terminal: "/dev/tty", Report: filepath.Join(env.Home.Dir, "screen-panic.txt"),
+		Home: h, Team: name, View: f.view, Select: f.selected, ReadOnly: f.readOnly, Color: a.out.style.On, ASCII: f.drawsASCII(conf), Mouse: conf.Mouse,
+		Keys: conf.Keys, Notice: notice, Terminal: "/dev/tty", Report: filepath.Join(env.Home.Dir, "screen-panic.txt"),
 	}
 	if f.pane {
 		u.Leave = detachClient
@@ -117,15 +125,40 @@ func (a *app) screen(ctx context.Context, f screenFlags) error {
 // envPlain asks for the plain screen.
 const envPlain = "TEAMCTL_PLAIN"
 
-// plainBy is what asks for the plain screen, "" for nothing: the flag before the variable.
-func (f screenFlags) plainBy() string {
+// plainBy is what asks for the plain screen, "" for nothing: the flag before the variable, and that
+// before ui.yaml.
+func (f screenFlags) plainBy(inFile bool) string {
 	switch v := os.Getenv(envPlain); {
 	case f.plainSaid && f.plain:
 		return "--plain"
-	case f.plainSaid, v == "", v == "0":
+	case f.plainSaid, v == "0":
 		return ""
+	case v != "":
+		return envPlain
+	case inFile:
+		return tui.ConfigName
 	}
-	return envPlain
+	return ""
+}
+
+// drawsASCII reports whether only ASCII is drawn: the flag before ui.yaml, and that before the locale.
+func (f screenFlags) drawsASCII(conf tui.Config) bool {
+	switch {
+	case f.asciiSaid:
+		return f.ascii
+	case conf.ASCII != nil:
+		return *conf.ASCII
+	}
+	return !unicodeLocale()
+}
+
+// screenConfig reads ui.yaml. A mistake in it keeps nobody from the screen: notice says where it is.
+func screenConfig(home team.Home) (conf tui.Config, notice string) {
+	conf, err := tui.ReadConfig(home.Dir)
+	if err != nil {
+		notice = err.Error() + ": the default keys are used"
+	}
+	return conf, notice
 }
 
 // unicodeLocale reports whether the terminal is said to show UTF-8. Where nothing is said
@@ -205,8 +238,18 @@ func (h *screenHome) close() {
 // opensScreen reports whether teamctl alone opens the full screen: to a person at a
 // terminal that can show it. An agent that types it gets the help.
 func (a *app) opensScreen() bool {
-	drawn := os.Getenv("TERM") != "dumb" && os.Getenv("TERM") != "" || screenFlags{}.plainBy() != ""
-	return a.atTerminal() && drawn && os.Getenv(team.EnvAgentID) == ""
+	if !a.atTerminal() || os.Getenv(team.EnvAgentID) != "" {
+		return false
+	}
+	if term := os.Getenv("TERM"); term != "dumb" && term != "" {
+		return true
+	}
+	home, err := team.FindHome()
+	conf := tui.Config{}
+	if err == nil {
+		conf, _ = screenConfig(home)
+	}
+	return screenFlags{}.plainBy(conf.Plain) != ""
 }
 
 var _ view.Home = (*screenHome)(nil)

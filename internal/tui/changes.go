@@ -210,15 +210,16 @@ func (m *model) changeTarget(it item) view.Target {
 
 // changeKeys are the keys of the changes that are commands of the screen.
 func (m *model) changeKeys() []string {
+	k := m.keys
 	if m.changes.Member == "" {
 		return nil
 	}
-	keys := []string{"enter read", "b compare"}
+	keys := []string{k.hint("open", "read"), k.hint("base", "compare")}
 	if m.diff.in {
-		keys = []string{"n next change", "v mark", "J next file", "b compare", "esc files"}
+		keys = []string{k.hint("next-change", "next change"), k.hint("turn", "mark"), k.hint("next-file", "next file"), k.hint("base", "compare"), k.hint("back", "files")}
 	}
 	if m.cols >= sidesFrom {
-		keys = append(keys, "w "+map[bool]string{true: "one column", false: "side by side"}[m.sides()])
+		keys = append(keys, k.hint("sides", map[bool]string{true: "one column", false: "side by side"}[m.sides()]))
 	}
 	return keys
 }
@@ -267,7 +268,7 @@ func (m *model) fileRows() group {
 			s.title += ", " + view.SinceWords(m.since)
 		}
 		if n := m.changes.Drafts(); n > 0 {
-			s.title += fmt.Sprintf("  S send %d", n)
+			s.title += "  " + m.keys.hint("send-review", fmt.Sprintf("send %d", n))
 		}
 		if round, open, handled := m.changes.LastRound(); round > 0 {
 			s.title += fmt.Sprintf("  round %d: %d open, %d handled", round, open, handled)

@@ -57,7 +57,7 @@ func (m *model) detail(f *frame, width, height int) []string {
 			return lines
 		}
 		if len(lines) > height {
-			more := fmt.Sprintf("%d more lines: enter shows all of it", len(lines)-height+1)
+			more := fmt.Sprintf("%d more lines: %s", len(lines)-height+1, m.keys.hint("open", "shows all of it"))
 			lines = append(lines[:height-1:height-1], m.style.Yellow(view.Cut(more, width)))
 		}
 		return lines
@@ -307,7 +307,7 @@ func (m *model) scrolled(lines []string, height int) []string {
 	lines = lines[m.scroll:]
 	if len(lines) > height {
 		more := len(lines) - height + 1
-		lines = append(slices.Clone(lines[:max(0, height-1)]), m.style.Dim(fmt.Sprintf("%d more lines: ctrl-d", more)))
+		lines = append(slices.Clone(lines[:max(0, height-1)]), m.style.Dim(fmt.Sprintf("%d more lines: %s", more, m.keys.first("scroll-down"))))
 	}
 	return lines
 }

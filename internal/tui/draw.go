@@ -153,9 +153,12 @@ func (m *model) foot() string {
 	}
 	keys := m.footKeys()
 	line := ""
-	for i, k := range keys {
+	for _, k := range keys {
+		if k == "" { // it has no key
+			continue
+		}
 		more := line + " " + k
-		if i > 0 {
+		if line != "" {
 			more = line + "  " + k
 		}
 		if view.Width(more) > m.cols {
@@ -169,7 +172,7 @@ func (m *model) foot() string {
 // footKeys returns the most relevant keys, most important first.
 func (m *model) footKeys() []string {
 	if m.over.kind != noOverlay {
-		return m.over.keys()
+		return m.overKeys()
 	}
 	var keys []string
 	if m.filter != "" {
@@ -182,7 +185,7 @@ func (m *model) footKeys() []string {
 		}
 	}
 	if need := it.on.Need; need != nil && (need.Kind == view.NeedDialog) && !m.readOnly {
-		keys = append([]string{"enter attach"}, keys...)
+		keys = append([]string{m.keys.hint("open", "attach")}, keys...)
 	}
 	if strings.HasPrefix(it.id, "members:") {
 		keys = append([]string{"enter " + map[bool]string{false: "open", true: "close"}[m.opened[it.id]]}, keys...)
@@ -192,13 +195,13 @@ func (m *model) footKeys() []string {
 	}
 	switch m.at {
 	case inScreen:
-		keys = append([]string{"esc back", "/ search"}, keys...)
+		keys = append([]string{m.keys.hint("back", "back"), m.keys.hint("filter", "search")}, keys...)
 	case inLog:
 		keys = append(m.logKeys(), keys...)
 	case inTime:
 		keys = append(m.timeKeys(), keys...)
 	case inTasks:
-		keys = append(keys, "v "+nextOf(m.tasksAs))
+		keys = append(keys, m.keys.hint("turn", nextOf(m.tasksAs)))
 	case inChanges:
 		if of := m.changeKeys(); len(of) > 0 {
 			keys = append(append(of[:1:1], keys...), of[1:]...)
@@ -206,12 +209,12 @@ func (m *model) footKeys() []string {
 	default:
 	}
 	if len(m.snap.Needs) > 0 {
-		keys = append(keys, ". next need")
+		keys = append(keys, m.keys.hint("next-need", "next need"))
 	}
-	keys = append(keys, "? help", ": all", "q quit")
+	keys = append(keys, m.keys.hint("help", "help"), m.keys.hint("palette", "all"), m.keys.hint("quit", "quit"))
 	if m.cols >= 110 {
-		for i, p := range digits {
-			keys = append(keys, fmt.Sprintf("%d %s", i+1, p))
+		for _, p := range digits {
+			keys = append(keys, m.keys.hint("view-"+string(p), string(p)))
 		}
 	}
 	return keys

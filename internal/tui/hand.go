@@ -32,7 +32,7 @@ func (r *run) event(e term.Event) (leave bool) {
 		why := r.guard.key(e.At)
 		m.lastKey = e.At
 		m.toast = ""
-		if e.Key == "ctrl-c" {
+		if e.Key == leaveKey {
 			return true
 		}
 		if m.over.kind != noOverlay {
@@ -52,9 +52,9 @@ func (r *run) key(e term.Event, why string) (leave bool) {
 		r.begin(a, e, why)
 		return false
 	}
-	id := commandOf(e.Key)
+	id := m.keys.commandOf(e.Key)
 	if id == "" {
-		m.say(view.Clean(e.Key)+" does nothing here: ? lists the keys", true)
+		m.say(strings.TrimSuffix(view.Clean(e.Key)+" does nothing here: "+m.keys.hint("help", "lists the keys"), ": "), true)
 	}
 	return r.command(id, e)
 }
@@ -440,7 +440,7 @@ func (r *run) overKey(e term.Event, why string) (leave bool) {
 		return r.choiceKey(e)
 	case leaveOverlay:
 		m.over = overlay{}
-		if e.Key == "q" {
+		if m.keys.commandOf(e.Key) == "quit" {
 			m.drafts = map[string]string{}
 			return r.quit()
 		}
@@ -452,7 +452,7 @@ func (r *run) overKey(e term.Event, why string) (leave bool) {
 func (r *run) requestKey(e term.Event, why string) (leave bool) {
 	m := r.m
 	page := max(1, (m.rows-3)/2)
-	switch commandOf(e.Key) {
+	switch id := m.keys.commandOf(e.Key); id {
 	case "back", "open":
 		m.over = overlay{}
 	case "down":
@@ -469,7 +469,7 @@ func (r *run) requestKey(e term.Event, why string) (leave bool) {
 		m.over.scroll = 1 << 30
 	case "next-need", "previous-need":
 		m.over = overlay{}
-		return r.command(commandOf(e.Key), e)
+		return r.command(id, e)
 	case "quit":
 		m.over = overlay{}
 	default:

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/teamctl/teamctl/internal/view"
@@ -55,20 +56,8 @@ func commands() []command {
 		{"noise", "in the log: protocol, too, or no longer", []string{"p"}},
 		{"redraw", "draw the screen anew", []string{"ctrl-l"}},
 		{"suspend", "suspend", []string{"ctrl-z"}},
-		{"quit", "leave", []string{"q", "ctrl-c"}},
+		{"quit", "leave", []string{"q"}},
 	}
-}
-
-// commandOf returns the command of a key, "" for none.
-func commandOf(key string) string {
-	for _, c := range commands() {
-		for _, k := range c.keys {
-			if k == key {
-				return c.id
-			}
-		}
-	}
-	return ""
 }
 
 // choices returns the actions on the selected row and, for the palette and the help, the commands
@@ -83,7 +72,11 @@ func (m *model) choices(all bool) []choice {
 		return out
 	}
 	for _, c := range commands() {
-		out = append(out, choice{title: c.title, key: strings.Join(c.keys, " "), command: c.id})
+		keys := m.keys[c.id]
+		if c.id == "quit" {
+			keys = append(keys[:len(keys):len(keys)], leaveKey)
+		}
+		out = append(out, choice{title: c.title, key: strings.Join(keys, " "), command: c.id})
 	}
 	return out
 }
@@ -91,7 +84,7 @@ func (m *model) choices(all bool) []choice {
 // actionOf returns the action of a key on the selected row. Irreversible actions have no key.
 func (m *model) actionOf(key string) (view.Action, bool) {
 	for _, a := range m.actions() {
-		if a.Key == key {
+		if slices.Contains(m.keys[a.ID], key) {
 			return a, true
 		}
 	}

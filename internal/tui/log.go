@@ -255,19 +255,19 @@ func (m *model) logRows() []group {
 // logKey names the key that opens the log of a row's task.
 func (m *model) logKey(it item) string {
 	if m.at == inTasks || it.on.Need != nil {
-		return "enter log"
+		return m.keys.hint("open", "log")
 	}
-	return "L log"
+	return m.keys.hint("log", "log")
 }
 
 // logKeys are the keys of a log that are commands of the screen.
 func (m *model) logKeys() []string {
-	keys := []string{"esc back", "/ search"}
+	keys := []string{m.keys.hint("back", "back"), m.keys.hint("filter", "search")}
 	if m.filter != "" {
-		keys = append(keys, "n next")
+		keys = append(keys, m.keys.hint("next-change", "next"))
 	}
 	if n := m.logged.log.Attempts; len(n) > 1 {
-		keys = append(keys, "h l other attempts")
+		keys = append(keys, m.keys.hint("next-list", "other attempts"))
 	}
 	return keys
 }

@@ -49,6 +49,7 @@ type model struct {
 	style      Style
 	ascii      bool
 	readOnly   bool
+	keys       Keymap
 
 	teams     []view.Glance
 	name      string // of the team
@@ -98,7 +99,7 @@ type model struct {
 func newModel() *model {
 	return &model{
 		at: inTeam, top: map[string]int{}, request: map[int64]view.Request{}, member: map[string]view.MemberDetail{}, task: map[string]view.TaskDetail{},
-		drafts: map[string]string{}, tasksAs: "list", tab: 1, style: Style{On: false},
+		drafts: map[string]string{}, tasksAs: "list", tab: 1, style: Style{On: false}, keys: DefaultKeys(),
 	}
 }
 
@@ -338,6 +339,9 @@ func (m *model) actions() []view.Action {
 	list = append(list, view.ActionsOn(view.Target{Thing: view.OnTeam})...)
 	if m.readOnly {
 		list = slices.DeleteFunc(list, func(a view.Action) bool { return a.Operation != "" })
+	}
+	for i := range list {
+		list[i].Key = m.keys.first(list[i].ID)
 	}
 	return list
 }

@@ -49,10 +49,12 @@ type choice struct {
 	action           view.Action
 }
 
-func (o overlay) keys() []string {
+// overKeys returns the keys of what stands over a place. Those of text fields and lists are fixed.
+func (m *model) overKeys() []string {
+	k, o := m.keys, m.over
 	switch o.kind {
 	case requestOverlay:
-		return []string{"a approve", "x reject", "e edit", "i answer", "esc back", "ctrl-d more"}
+		return []string{k.hint("approve", "approve"), k.hint("reject", "reject"), k.hint("approve-edited", "edit"), k.hint("answer", "answer"), k.hint("back", "back"), k.hint("scroll-down", "more")}
 	case inputOverlay:
 		if o.comment() {
 			return []string{"enter keep the draft", "ctrl-j new line"}
@@ -63,7 +65,7 @@ func (o overlay) keys() []string {
 	case filterOverlay:
 		return []string{"/" + o.field.text + "_", "enter keep", "esc drop"}
 	case leaveOverlay:
-		return []string{"q leave", "esc stay"}
+		return []string{k.hint("quit", "leave"), "any other key stays"}
 	case choiceOverlay, paletteOverlay, helpOverlay:
 		return []string{"enter do", "esc back", "type to search"}
 	case noOverlay:
@@ -216,6 +218,7 @@ func (m *model) drawOverlay(f *frame, room int) {
 	width := m.cols - 2
 	switch o.kind {
 	case requestOverlay:
+		k := m.keys.first("scroll-down")
 		lines, whole := m.requestLines(o.approval, width)
 		if whole {
 			if r := m.request[o.approval]; r.State == "pending" {
@@ -225,7 +228,7 @@ func (m *model) drawOverlay(f *frame, room int) {
 		o.scroll = clamp(o.scroll, 0, max(0, len(lines)-room))
 		rest := lines[o.scroll:]
 		if len(rest) > room {
-			rest = append(slices.Clone(rest[:room-1]), m.style.Dim(fmt.Sprintf("%d more lines: ctrl-d", len(rest)-room+1)))
+			rest = append(slices.Clone(rest[:room-1]), m.style.Dim(fmt.Sprintf("%d more lines: %s", len(rest)-room+1, k)))
 		}
 		for _, l := range rest {
 			f.add(" " + l)

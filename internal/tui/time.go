@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/teamctl/teamctl/internal/view"
@@ -276,9 +277,10 @@ func (m *model) drawTime(f *frame, room int) {
 
 // timeKeys are the keys of lanes and log that are commands of the screen.
 func (m *model) timeKeys() []string {
-	keys := []string{"+ - zoom", "h l move"}
+	k := m.keys
+	keys := []string{strings.TrimSpace(k.first("zoom-in") + " " + k.hint("zoom-out", "zoom")), "h l move"}
 	if !m.past.until.IsZero() {
-		keys = append(keys, "f follow")
+		keys = append(keys, k.hint("follow", "follow"))
 	}
-	return append(keys, "v kind", "p protocol")
+	return append(keys, k.hint("turn", "kind"), k.hint("noise", "protocol"))
 }

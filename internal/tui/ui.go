@@ -26,6 +26,8 @@ type UI struct {
 	Color    bool
 	ASCII    bool
 	Mouse    bool
+	Keys     Keymap // nil: the default keys
+	Notice   string // said when it opens
 	Terminal string // path of the terminal
 	// Leave, if set, takes the person away from the screen, which keeps running. If it fails, or is
 	// not set, the screen ends.
@@ -39,6 +41,12 @@ type UI struct {
 func (u *UI) Run(ctx context.Context) (err error) {
 	m := newModel()
 	m.style, m.ascii, m.readOnly, m.name = Style{On: u.Color}, u.ASCII, u.ReadOnly, u.Team
+	if u.Keys != nil {
+		m.keys = u.Keys
+	}
+	if u.Notice != "" {
+		m.say(u.Notice, true)
+	}
 	painted := make(chan paint, 8)
 	quit := make(chan struct{})
 	t, err := term.Open(term.Options{Path: u.Terminal, Color: u.Color, Mouse: u.Mouse}, func(frame int, at time.Time) {

@@ -2,6 +2,7 @@
 //
 //	docs/teamctl.schema.json   JSON schema of teamctl.yaml, from the types of tool/teamfile
 //	docs/announce.schema.json  JSON schema of the announce of a child session, from team
+//	docs/ui.schema.json        JSON schema of ui.yaml, from internal/tui
 //	docs/states.md             the states of members, stops, tasks and turns, from team's transition tables
 //	docs/tools.md              every operation with its schemas, from tool/op
 //
@@ -18,6 +19,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/teamctl/teamctl/internal/tui"
 	"github.com/teamctl/teamctl/tool/op"
 	"github.com/teamctl/teamctl/tool/teamfile"
 )
@@ -29,6 +31,7 @@ var files = []struct {
 }{
 	{"docs/teamctl.schema.json", teamfile.Schema},
 	{"docs/announce.schema.json", op.AnnounceSchemaFile},
+	{"docs/ui.schema.json", tui.ConfigSchema},
 	{"docs/states.md", states},
 	{"docs/tools.md", tools},
 }
