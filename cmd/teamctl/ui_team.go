@@ -167,6 +167,9 @@ func (s *screenTeam) Do(ctx context.Context, d view.Deed) (view.Done, error) {
 			return view.Done{}, team.Errorf(team.CodeConflict, "%s %d of %s has changed since it was shown: no answer was given", r.Kind, r.ID, r.Member)
 		}
 	}
+	if a.ID == "merge-ready" {
+		return s.mergeReady(ctx, a, d)
+	}
 	in, err := deedInput(a, d)
 	if err != nil {
 		return view.Done{}, err

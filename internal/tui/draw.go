@@ -15,6 +15,7 @@ type frame struct {
 	// seen has the requests that are visible as a whole, with their hash: only these can be
 	// answered by one key.
 	seen    map[int64]string
+	preview string // the Seen of a preview that is visible as a whole
 	regions []region
 }
 
@@ -96,7 +97,7 @@ func (m *model) head() string {
 	name := m.style.Bold(view.Clean(m.name))
 	c := m.snap.Count()
 	needs := ""
-	if n := len(m.snap.Needs); n > 0 {
+	if _, n := m.needs(); n > 0 {
 		needs = m.style.Yellow(fmt.Sprintf("! %d need you", n))
 	}
 	var parts []string
@@ -180,7 +181,7 @@ func (m *model) footKeys() []string {
 	}
 	it, _ := m.row()
 	for _, a := range m.actions() {
-		if a.Key != "" && !it.gone && a.ID != "add-task" {
+		if a.Key != "" && !it.gone && a.ID != "add-task" && (a.ID != "merge-ready" || m.at == inChanges) {
 			keys = append(keys, a.Key+" "+a.Title)
 		}
 	}
@@ -208,7 +209,7 @@ func (m *model) footKeys() []string {
 		}
 	default:
 	}
-	if len(m.snap.Needs) > 0 {
+	if _, n := m.needs(); n > 0 {
 		keys = append(keys, m.keys.hint("next-need", "next need"))
 	}
 	keys = append(keys, m.keys.hint("help", "help"), m.keys.hint("palette", "all"), m.keys.hint("quit", "quit"))

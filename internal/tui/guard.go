@@ -33,7 +33,7 @@ type answer struct {
 func (m *model) underHand(f frame) string {
 	id := m.cursor
 	if m.over.kind != noOverlay {
-		id = "over " + m.over.deed.Action + " " + id
+		id = "over " + m.over.deed.Action + " " + f.preview + " " + id
 	}
 	seen := ""
 	if approval := m.approval(); approval != 0 {

@@ -91,6 +91,8 @@ func (r *run) command(id string, e term.Event) (leave bool) {
 		r.nextNeed(1)
 	case "previous-need":
 		r.nextNeed(-1)
+	case "put-off":
+		m.putOffNeed()
 	case "open":
 		r.open()
 	case "back":
@@ -224,7 +226,7 @@ func (r *run) nextNeed(n int) {
 		m.say("nothing needs you", false)
 		return
 	}
-	if len(m.snap.Needs) == 0 {
+	if _, now := m.needs(); now == 0 {
 		m.say("nothing needs you here", false)
 		if len(m.teams) > 1 {
 			for _, g := range m.teams {
@@ -344,6 +346,8 @@ func (r *run) begin(a view.Action, e term.Event, why string) {
 			name = d.Task
 		}
 		m.over = overlay{kind: confirmOverlay, action: a, deed: d, opened: e.At, draft: name, title: fmt.Sprintf("%s %s: this cannot be taken back. Type %s to do it", a.Title, view.Clean(name), view.Clean(name))}
+	case a.Preview && d.Seen == "":
+		r.preview(a, d)
 	case a.Asks != "":
 		r.ask(a, d, e)
 	case a.Operation == "ApprovalAnswer":
@@ -438,6 +442,8 @@ func (r *run) overKey(e term.Event, why string) (leave bool) {
 		}
 	case choiceOverlay, paletteOverlay, helpOverlay:
 		return r.choiceKey(e)
+	case previewOverlay:
+		r.previewKey(e, why)
 	case leaveOverlay:
 		m.over = overlay{}
 		if m.keys.commandOf(e.Key) == "quit" {

@@ -94,6 +94,7 @@ type model struct {
 	sentTo  string
 	receipt []view.Receipt
 	drafts  map[string]string // unsent text, by purpose
+	later   map[string]later  // needs that are put off
 }
 
 func newModel() *model {
@@ -296,7 +297,7 @@ func (m *model) nextNeed(step int) bool {
 	for _, s := range m.sections {
 		if s.id == "needs" {
 			for _, it := range s.items {
-				if !it.gone {
+				if !it.gone && (it.on.Need == nil || !m.isLater(*it.on.Need)) {
 					ids = append(ids, it.id)
 				}
 			}

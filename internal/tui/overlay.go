@@ -19,6 +19,7 @@ type overlay struct {
 	action view.Action
 	deed   view.Deed
 	draft  string // key of the typed text in drafts
+	text   string // of a preview
 
 	field    field
 	approval int64 // of the request
@@ -39,7 +40,8 @@ const (
 	paletteOverlay             // all available actions
 	helpOverlay                // the keys of the place
 	filterOverlay
-	leaveOverlay // there is unsent text
+	leaveOverlay   // there is unsent text
+	previewOverlay // what an action would do
 )
 
 // choice is a line of a menu or of the palette: a command of the screen, or an action.
@@ -64,6 +66,8 @@ func (m *model) overKeys() []string {
 		return []string{"enter do it", "esc leave it"}
 	case filterOverlay:
 		return []string{"/" + o.field.text + "_", "enter keep", "esc drop"}
+	case previewOverlay:
+		return []string{k.hint(o.action.ID, "do it"), "any other key leaves it"}
 	case leaveOverlay:
 		return []string{k.hint("quit", "leave"), "any other key stays"}
 	case choiceOverlay, paletteOverlay, helpOverlay:
@@ -273,6 +277,8 @@ func (m *model) drawOverlay(f *frame, room int) {
 			f.regions = append(f.regions, region{y: len(f.lines), left: 0, right: m.cols, id: fmt.Sprintf("choice:%d", i)})
 			f.add(" " + line)
 		}
+	case previewOverlay:
+		m.drawPreview(f, width, room)
 	case leaveOverlay:
 		for _, l := range wrapped("There is text that was not sent:", width) {
 			f.add(" " + l)

@@ -267,6 +267,10 @@ func (t *talk) do(a view.Action, d view.Deed, now time.Time, burst bool) {
 		}
 		d.Seen, d.Member = r.Seen(), r.Member
 	}
+	if a.Preview {
+		t.preview(a, d)
+		return
+	}
 	if a.Asks != "" && d.Text == "" {
 		t.say("%s: %s?", strings.TrimSpace(a.Title+" "+name), a.Asks)
 		t.asks = func(text string) {

@@ -101,16 +101,14 @@ func needID(n view.Need) string {
 // needRows returns what waits for a person. The word for each is what a person reads first, for
 // example "failed" for a task.
 func (m *model) needRows() group {
-	s := group{id: "needs", title: fmt.Sprintf("! %d NEED YOU", len(m.snap.Needs))}
-	if len(m.snap.Needs) == 0 {
-		s.title = "NOTHING NEEDS YOU"
-	}
+	list, now := m.needs()
+	s := group{id: "needs", title: needTitle(now, len(list))}
 	who, word := 6, 6
-	for _, n := range m.snap.Needs {
+	for _, n := range list {
 		who = max(who, widest(20, view.Clean(needWho(n))))
 		word = max(word, widest(12, needWord(n)))
 	}
-	for _, n := range m.snap.Needs {
+	for _, n := range list {
 		on := view.Target{Thing: view.OnTeam, Need: &n, Member: m.memberOf(n.Member)}
 		switch {
 		case n.Approval != 0:
@@ -126,6 +124,9 @@ func (m *model) needRows() group {
 			on.Task = m.taskOf(n.Task)
 		}
 		text := plain.Visible(strings.TrimSpace(n.Text))
+		if m.isLater(n) {
+			text = "put off: " + text
+		}
 		s.items = append(s.items, item{
 			id: needID(n), on: on, text: strings.Join([]string{needWord(n), n.Member, n.Task, text}, " "),
 			line: func(w int) string {

@@ -210,7 +210,7 @@ func (r *run) draw() {
 	r.frame = f
 	r.term.Draw(term.Frame{ID: r.frameID, Lines: f.lines, Cursor: f.cursor, X: f.x, Y: f.y})
 	title := "teamctl " + view.Clean(m.name)
-	if n := len(m.snap.Needs); n > 0 {
+	if _, n := m.needs(); n > 0 {
 		title += fmt.Sprintf(" !%d", n)
 	}
 	if title != r.title {
@@ -229,6 +229,7 @@ func (r *run) due() time.Duration {
 		}
 	}
 	soonest(r.m.unsettled())
+	soonest(r.m.laterEnds())
 	soonest(r.unwritten())
 	if !r.focused {
 		return d

@@ -78,7 +78,8 @@ type Hands interface {
 
 // Done is the result of a Deed.
 type Done struct {
-	Said    string `json:"said"`              // a sentence
+	Said    string `json:"said"`              // a sentence; of a Preview, lines
+	Seen    string `json:"seen,omitempty"`    // of a Preview; "" if there is nothing to do
 	Message string `json:"message,omitempty"` // id of the message that was posted
 	Comment string `json:"comment,omitempty"` // name of the draft that was written
 }
@@ -94,6 +95,9 @@ type Deed struct {
 	// seen.
 	Approval int64
 	Seen     string
+	// Preview says what an Action with Preview would do, and changes nothing. Its Seen is what
+	// that was: the action is refused if it would do something else by now.
+	Preview bool
 	// A comment on the member's changes: the file, the lines as "41" or "40-44", whether they
 	// are those that it has removed, and the name of a comment that is there already.
 	Path    string
