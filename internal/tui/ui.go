@@ -91,7 +91,7 @@ func (u *UI) Run(ctx context.Context) (err error) {
 		}
 		r.enterTeam(u.Team)
 	}
-	return r.loop(painted)
+	return r.loop(t.Events, painted)
 }
 
 // report records a panic in a file, since the terminal is covered by the screen.
@@ -117,11 +117,22 @@ type paint struct {
 	at    time.Time
 }
 
+// terminal is what the screen does with its terminal, see term.Terminal.
+type terminal interface {
+	Size() (cols, rows int)
+	Draw(term.Frame)
+	Redraw()
+	Pause(func()) error
+	Suspend() error
+	Copy(text string)
+	Title(text string)
+}
+
 // run is a running screen.
 type run struct {
 	ui   *UI
 	m    *model
-	term *term.Terminal
+	term terminal
 	ctx  context.Context
 	all  sync.WaitGroup
 
@@ -149,14 +160,14 @@ type run struct {
 }
 
 // loop waits for the next input, and draws the result.
-func (r *run) loop(painted <-chan paint) error {
+func (r *run) loop(events <-chan term.Event, painted <-chan paint) error {
 	timer := time.NewTimer(time.Hour)
 	timer.Stop()
 	defer timer.Stop()
 	stale := true
 	for {
 		if stale {
-			r.draw()
+			r.draw(time.Now())
 		}
 		stale = true
 		var due <-chan time.Time
@@ -175,7 +186,7 @@ func (r *run) loop(painted <-chan paint) error {
 			timer.Stop()
 			stale = false // unchanged: drawing again would paint for ever
 			continue
-		case e, ok := <-r.term.Events:
+		case e, ok := <-events:
 			if !ok || e.Kind == term.Gone || r.event(e) {
 				return nil
 			}
@@ -196,9 +207,9 @@ func (r *run) loop(painted <-chan paint) error {
 }
 
 // draw updates the model and shows it.
-func (r *run) draw() {
+func (r *run) draw(now time.Time) {
 	m := r.m
-	m.now = time.Now()
+	m.now = now
 	r.guard.due(r, m.now)
 	r.rested(m.now)
 	m.refresh()
