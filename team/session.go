@@ -71,6 +71,9 @@ const MaxTurnRounds = 100
 // Lanes lists the lanes that have a width of their own.
 func Lanes() []Lane { return []Lane{LaneMain, LaneTeammate, LaneSubagent, LaneAnnounce, LaneCron} }
 
+// MaxLaneWidth is the most that a team may set for a lane.
+const MaxLaneWidth = 1000
+
 // Width is how many turns of the lane run at the same time unless the team's setting
 // lane.NAME says otherwise.
 func (l Lane) Width() int {

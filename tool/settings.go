@@ -48,7 +48,7 @@ var settings = []setting{
 	{SetAnswerer, "who else than a person answers: answerer.plan, .permission, .delegation or .review; leader, reviewer or person", "", checkAnswerer},
 	{SetDeadline, "how long plans, permissions and delegations wait for an answer; 0: no limit", "0", checkDuration},
 	{SetModels, "models that agents choose by themselves, as anthropic/* script/demo (default: all of configured providers)", "", checkModels},
-	{ledger.SettingLane, "turns of a lane at once: lane.main, .teammate, .subagent, .internal_announce or .cron", "", checkAtLeastOne(1000)},
+	{ledger.SettingLane, "turns of a lane at once: lane.main, .teammate, .subagent, .internal_announce or .cron", "", checkAtLeastOne(team.MaxLaneWidth)},
 	{ledger.SettingSessionDepth, "how deep child sessions may be nested", "1", checkAtLeastOne(ledger.MaxSessionDepth)},
 	{ledger.SettingChildren, "open child sessions of a session", strconv.Itoa(ledger.DefaultChildren), checkAtLeastOne(ledger.MaxChildren)},
 	{SetTurnRounds, "answers of a model in one turn", strconv.Itoa(team.MaxTurnRounds), checkAtLeastOne(10_000)},

@@ -5,9 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/teamctl/teamctl/internal/hooks"
+	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor/quota"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool/teamfile"
@@ -21,6 +23,7 @@ const (
 	settingPermissions = "permissions"
 	settingBudgets     = "budgets"
 	settingMCP         = "mcp"
+	settingLanes       = "lanes"
 )
 
 // upSetting is a setting of the team as the file has it.
@@ -54,6 +57,7 @@ func (u *upper) has() (names []string) {
 		{settingPermissions, !u.f.Permissions.None()},
 		{settingBudgets, !u.budgets().None()},
 		{settingMCP, len(u.f.MCP) > 0},
+		{settingLanes, len(u.f.Lanes) > 0},
 	} {
 		if one.has {
 			names = append(names, one.name)
@@ -123,7 +127,7 @@ func (u *upper) set(ctx context.Context, t *Team) error {
 // changes; if the caller may not make one of them, all are refused.
 func (u *upper) differing(ctx context.Context, t *Team) (list []upSetting, err error) {
 	var names []string
-	for _, read := range []func(context.Context, *Team) (upSetting, error){u.worktrees, u.hooks, u.permissions, u.limits, u.servers} {
+	for _, read := range []func(context.Context, *Team) (upSetting, error){u.worktrees, u.hooks, u.permissions, u.limits, u.servers, u.lanes} {
 		s, err := read(ctx, t)
 		if err != nil {
 			return nil, err
@@ -322,6 +326,38 @@ func (u *upper) limits(ctx context.Context, t *Team) (upSetting, error) {
 		s.was = q.Budgets
 	}
 	s.set = func(ctx context.Context) error { return t.SetBudgets(ctx, u.caller, b) }
+	return s, nil
+}
+
+// lanes is the widths of lanes. Those that the file leaves out stay as they are.
+func (u *upper) lanes(ctx context.Context, t *Team) (upSetting, error) {
+	s := upSetting{name: settingLanes}
+	if len(u.f.Lanes) == 0 {
+		return s, nil
+	}
+	was := teamfile.Lanes{}
+	for lane := range u.f.Lanes {
+		width, err := t.settingInt(ctx, ledger.SettingLane+string(lane), 0)
+		if err != nil {
+			return s, err
+		}
+		if width > 0 {
+			was[lane] = width
+		}
+	}
+	if s.now = u.f.Lanes; len(was) > 0 {
+		s.was = was
+	}
+	s.set = func(ctx context.Context) error {
+		for _, lane := range team.Lanes() {
+			if width := u.f.Lanes[lane]; width > 0 && width != was[lane] {
+				if err := t.Set(ctx, u.caller, ledger.SettingLane+string(lane), strconv.Itoa(width)); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
 	return s, nil
 }
 

@@ -81,6 +81,7 @@ func Parse(name string, data []byte) (*File, error) {
 		{"onLimit", r.onLimit(&f.OnLimit)},
 		{"confine", r.boolean("confine", &f.Confine)},
 		{"writable", r.texts("writable", &f.Writable)},
+		{"lanes", r.lanes(&f.Lanes)},
 		{"mcp", r.servers(&f.MCP)},
 		{"members", func(n ast.Node) { ms = r.members(n) }},
 		{"edges", func(n ast.Node) { es = r.edges(n) }},

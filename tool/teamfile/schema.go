@@ -42,6 +42,7 @@ func Schema() ([]byte, error) {
 		reflect.TypeFor[hooks.Set]():        hooksSchema(),
 		reflect.TypeFor[Repos]():            reposSchema(),
 		reflect.TypeFor[Servers]():          serversSchema(),
+		reflect.TypeFor[Lanes]():            lanesSchema(),
 		reflect.TypeFor[team.PaneLayout]():  enum("where a terminal backend puts it, default auto", layouts...),
 	}})
 	if err != nil {

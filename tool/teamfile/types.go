@@ -24,6 +24,7 @@ type File struct {
 	OnLimit     OnLimit          `json:"onLimit,omitempty"`
 	Confine     bool             `json:"confine,omitempty" jsonschema:"confine all members of agent llm, which then can write in their worktrees only"`
 	Writable    []string         `json:"writable,omitempty" jsonschema:"further files and directories for all confined members, relative to this file"`
+	Lanes       Lanes            `json:"lanes,omitempty"`
 	MCP         Servers          `json:"mcp,omitempty"`
 	Members     []Member         `json:"members,omitempty" jsonschema:"teammates to spawn"`
 	Edges       []Edge           `json:"edges,omitempty" jsonschema:"who works with whom, and how; they grant nothing"`
