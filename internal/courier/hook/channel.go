@@ -39,6 +39,7 @@ type channel struct {
 	// Time of the last typed wake-up, and the mail that it was for. Used only by Deliver.
 	woken    time.Time
 	wokenFor map[string]bool
+	asked    map[string]bool // the mail of the conversation that a wake-up was typed for
 	// alone is since when no hook has waited for mail although one should; zero while one waits.
 	alone time.Time
 	// opened is when the channel was opened.
@@ -80,12 +81,14 @@ func (h *channel) Deliver(ctx context.Context, mail []team.Mail) []team.Outcome 
 	if len(given) == 0 {
 		return h.bring(ctx, mail)
 	}
-	out, lost := h.recorded(ctx, given)
+	out, lost, noted := h.recorded(ctx, given)
 	switch {
 	case len(waiting) > 0: // the agent is woken for that mail
 		out = append(out, h.bring(ctx, waiting)...)
 	case len(lost) > 0:
 		h.wakeForLost(ctx, lost)
+	default:
+		h.wakeForNoted(ctx, noted)
 	}
 	at := map[string]int{}
 	for i, m := range mail {

@@ -2,6 +2,7 @@ package hook
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/teamctl/teamctl/internal/adapter"
@@ -16,8 +17,9 @@ func (h *channel) Settles() bool { return true }
 // next hook would find it in the transcript, but a long turn may call none, and an interrupt may
 // end a turn without one. lost is the mail that neither the transcript nor the program's own queue
 // has. If the program does not write hook output to its transcript, all given mail is lost once
-// the agent is at rest.
-func (h *channel) recorded(ctx context.Context, mail []team.Mail) (out []team.Outcome, lost []team.Mail) {
+// the agent is at rest. noted is the mail that the running process has in its conversation and its
+// model has not answered.
+func (h *channel) recorded(ctx context.Context, mail []team.Mail) (out []team.Outcome, lost, noted []team.Mail) {
 	records := adapter.Records(h.f.Link.Agent, h.f.Version())
 	var t adapter.Transcript
 	c, err := courier.ReadConversation(h.f.Bundle, h.f.Session)
@@ -29,8 +31,8 @@ func (h *channel) recorded(ctx context.Context, mail []team.Mail) (out []team.Ou
 		why, _ = h.Blocked(ctx)
 	}
 	was := readGiven(h.f.Bundle)
-	// The running process has what its model has not answered yet; one before lost it.
-	noted := func(id string, parts []string) bool {
+	// A process that was killed has lost what its model had not answered.
+	has := func(id string, parts []string) bool {
 		by := was.find(id)
 		return by != nil && by.Generation == h.f.Generation && t.Noted(parts...)
 	}
@@ -39,7 +41,10 @@ func (h *channel) recorded(ctx context.Context, mail []team.Mail) (out []team.Ou
 		switch parts := courier.Kernel(m); {
 		case t.Holds(parts...):
 			o.State, o.Evidence = team.Accepted, "the transcript of "+c.ID+" holds it"
-		case why != "", noted(m.ID, parts):
+		case has(m.ID, parts):
+			o.Pending = true
+			noted = append(noted, m)
+		case why != "":
 			o.Pending = true
 		case t.Queued(parts...):
 			o.Pending = true
@@ -48,7 +53,28 @@ func (h *channel) recorded(ctx context.Context, mail []team.Mail) (out []team.Ou
 		}
 		out = append(out, o)
 	}
-	return out, lost
+	return out, lost, noted
+}
+
+// wakeForNoted wakes an agent at rest for mail that its conversation has and its model has not
+// answered, as after an interrupt: once for each message, since a model that fails would be asked
+// again and again.
+func (h *channel) wakeForNoted(ctx context.Context, noted []team.Mail) {
+	fresh := slices.DeleteFunc(slices.Clone(noted), func(m team.Mail) bool { return h.asked[m.ID] })
+	if len(fresh) == 0 {
+		return
+	}
+	before := h.woken
+	h.wakeForLost(ctx, fresh)
+	if h.woken == before {
+		return
+	}
+	if h.asked == nil {
+		h.asked = map[string]bool{}
+	}
+	for _, m := range fresh {
+		h.asked[m.ID] = true
+	}
 }
 
 // wakeForLost types a wake-up for lost mail if the agent is at rest and no hook waits: the hook of

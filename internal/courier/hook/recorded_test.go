@@ -136,3 +136,25 @@ func TestWokenForLostMail(t *testing.T) {
 		t.Errorf("typed %q", s.Lines())
 	}
 }
+
+// Mail that the conversation has and the model has not answered wakes an agent at rest once: an
+// interrupt has ended the turn, or the model has failed.
+func TestWokenForMailThatWasNotAnswered(t *testing.T) {
+	t.Parallel()
+	h, s, write := recording(t, "2.1.329")
+	mail := []team.Mail{framed("m1", "in a turn that was interrupted")}
+	if err := courier.WriteJSON(h.f.Bundle, "given.json", map[string]any{"handed": []map[string]string{{"id": "m1", "generation": h.f.Generation}}}); err != nil {
+		t.Fatal(err)
+	}
+	write(map[string]any{"type": "attachment", "attachment": map[string]any{"type": "hook_additional_context", "content": []string{mail[0].Text}}})
+	for range 3 {
+		h.alone = time.Now().Add(-waiterBack)
+		if out := h.Deliver(t.Context(), mail); len(out) != 1 || out[0].State != "" || !out[0].Pending {
+			t.Errorf("%+v", out)
+		}
+		h.woken, h.called = h.woken.Add(-wakeAgain), time.Time{} // a hook has run since
+	}
+	if s.Lines() != adapter.WakeText {
+		t.Errorf("typed %q", s.Lines())
+	}
+}
