@@ -91,7 +91,7 @@ var anyNumber = map[string]float64{
 // anyText are texts that say something about this machine only, by command.
 var anyText = map[string][]string{
 	"doctor": {"detail", "hint"}, "agents test": {"detail"}, "version": {"version", "commit", "go", "os", "arch", "sqlite"}, "debug events": {"what"}, "debug state": {"what", "timers"},
-	"debug goroutines": {"goroutines"}, "capture": {"text"},
+	"debug goroutines": {"goroutines"}, "debug panes": {"version"}, "capture": {"text"},
 	"explain": {"at", "since"}, "mcp config": {"text"}, "call": {"description"}, "web ls": {"id"},
 }
 
