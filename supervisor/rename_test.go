@@ -147,7 +147,7 @@ func TestRenameOfOneThatRuns(t *testing.T) {
 	s := r.supervisor()
 	m := r.spawn(s, "old", team.RestartNever)
 	_, err := s.RenameMember(t.Context(), m.SessionKey, "new")
-	if team.ReasonOf(err) != team.ReasonMemberRunning || team.HintOf(err) != "teamctl stop old && teamctl rename old new && teamctl start new" {
+	if team.ReasonOf(err) != team.ReasonMemberRunning || team.HintOf(err) != "teamctl rename --restart old new" {
 		t.Errorf("%v: %s", err, team.HintOf(err))
 	}
 	if open, err := r.led.OpenRenames(t.Context()); err != nil || len(open) > 0 {
