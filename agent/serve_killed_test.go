@@ -113,15 +113,22 @@ func (s *served) steps() int {
 // or is said to be unknown.
 func TestServeKilledAtEveryStep(t *testing.T) {
 	t.Parallel()
-	killedAtEveryStep(t, "@@call look {}\n@@call append {\"line\":\"one\"}\n@@call append {\"line\":\"two\"}\n@@say all done", 5, nil)
+	every := 1
+	if testing.Short() {
+		every = 5
+	}
+	killedAtEveryStep(t, "@@call look {}\n@@call append {\"line\":\"one\"}\n@@call append {\"line\":\"two\"}\n@@say all done", every, nil)
 }
 
 // TestLongTextsKilledAtEveryStep: the same with a message and a call of more than 32 kB, which are
 // in files: the tool is given the whole, and the ledger has a short text in its place.
 func TestLongTextsKilledAtEveryStep(t *testing.T) {
 	t.Parallel()
-	long := strings.Repeat("x", 40<<10)
-	killedAtEveryStep(t, "@@call append {\"line\":\"one\",\"more\":\""+long+"\"}\n@@call append {\"line\":\"two\"}\n@@say all done", 7, func(s *served) {
+	long, every := strings.Repeat("x", 40<<10), 1
+	if testing.Short() {
+		every = 7
+	}
+	killedAtEveryStep(t, "@@call append {\"line\":\"one\",\"more\":\""+long+"\"}\n@@call append {\"line\":\"two\"}\n@@say all done", every, func(s *served) {
 		s.t.Helper()
 		for _, e := range s.transcript() {
 			if len(e.Content)+len(e.Raw)+len(e.Meta) > 32<<10 {
@@ -149,19 +156,15 @@ func TestLongTextsKilledAtEveryStep(t *testing.T) {
 	})
 }
 
-// killedAtEveryStep kills an agent that was sent a script: at each step, in a short run at every
-// few.
-func killedAtEveryStep(t *testing.T, script string, few int, also func(*served)) {
+// killedAtEveryStep kills an agent that was sent a script at every so many steps.
+func killedAtEveryStep(t *testing.T, script string, every int, also func(*served)) {
 	whole := newServed(t)
 	whole.tell(script)
 	if whole.life(0) {
 		t.Fatal("killed, and nobody did it")
 	}
 	want := whole.shape()
-	steps, every := whole.steps(), 1
-	if testing.Short() {
-		every = few
-	}
+	steps := whole.steps()
 	for kill := 1; kill <= steps; kill += every {
 		t.Run(strconv.Itoa(kill), func(t *testing.T) {
 			t.Parallel()

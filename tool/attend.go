@@ -29,20 +29,21 @@ const (
 func (t *Team) Awake(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, awakeWithin)
 	defer cancel()
-	return t.awakened(ctx)
+	_, err := t.awakened(ctx)
+	return err
 }
 
-// awakened is Awake without the limit.
-func (t *Team) awakened(ctx context.Context) error {
-	if _, adopted := t.supervisorPID(); adopted || t.Elsewhere != nil || t.Env.Dial == nil {
-		return nil
+// awakened is Awake without the limit; up reports that a supervisor was running, or was started.
+func (t *Team) awakened(ctx context.Context) (up bool, err error) {
+	_, up = t.supervisorPID()
+	if up || t.Elsewhere != nil || t.Env.Dial == nil {
+		return up, nil
 	}
 	members, err := t.Ledger.Members(ctx, false)
 	if err != nil {
-		return err
+		return false, err
 	}
-	_, err = t.awake(ctx, members)
-	return err
+	return t.awake(ctx, members)
 }
 
 // awake is Awake for a roster; started reports that the ledger's state may have changed.
@@ -88,15 +89,19 @@ func (t *Team) Attended(ctx context.Context) (_ context.Context, stop func(*erro
 	go func() {
 		defer close(done)
 		for failed := 0; ctx.Err() == nil; {
-			err := t.awakened(ctx)
+			up, err := t.awakened(ctx)
+			gone := false
 			if err == nil {
 				failed = 0
-				err = t.awaitNeed(ctx)
+				gone, err = t.awaitNeed(ctx, up)
 			}
-			if err == nil || ctx.Err() != nil {
+			if err == nil && !gone || ctx.Err() != nil {
 				continue
 			}
-			if failed++; failed >= attendTries || team.ReasonOf(err) == team.ReasonHung {
+			if err != nil {
+				failed++
+			}
+			if failed >= attendTries || team.ReasonOf(err) == team.ReasonHung {
 				lost = err
 				cancel(err)
 				return
@@ -119,8 +124,8 @@ func (t *Team) Attended(ctx context.Context) (_ context.Context, stop func(*erro
 }
 
 // awaitNeed returns when the supervisor has ended or does not answer or, if none is running, when
-// the ledger has changed.
-func (t *Team) awaitNeed(ctx context.Context) error {
+// the ledger has changed. If one was up a moment ago it returns at once: gone reports that.
+func (t *Team) awaitNeed(ctx context.Context, wasUp bool) (gone bool, err error) {
 	look := time.NewTicker(attendLook)
 	defer look.Stop()
 	var ended <-chan struct{}
@@ -128,7 +133,7 @@ func (t *Team) awaitNeed(ctx context.Context) error {
 		if id, err := proc.Identify(pid); err == nil {
 			w, err := proc.Watch(id)
 			if err != nil {
-				return err
+				return false, err
 			}
 			defer w.Close()
 			ended = w.Done()
@@ -138,19 +143,22 @@ func (t *Team) awaitNeed(ctx context.Context) error {
 		for {
 			select {
 			case <-ended:
-				return nil
+				return false, nil
 			case <-ctx.Done():
-				return nil
+				return false, nil
 			case <-look.C:
 				if err := t.answers(ctx); err != nil {
-					return err
+					return false, err
 				}
 			}
 		}
 	}
+	if wasUp {
+		return true, nil
+	}
 	changes, stop, err := t.Ledger.Changes(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer stop()
 	<-changes // check at once
@@ -158,7 +166,7 @@ func (t *Team) awaitNeed(ctx context.Context) error {
 	case <-changes:
 	case <-ctx.Done():
 	}
-	return nil
+	return false, nil
 }
 
 // Standing is the supervisor that maintains the ledger's state of processes.

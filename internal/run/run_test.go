@@ -57,7 +57,7 @@ func TestEndings(t *testing.T) {
 // hide starts a process in a session of its own that ignores SIGTERM, with its
 // pid in a file.
 const hide = `setsid bash -c 'trap "" TERM; echo $$ > pid.new; mv pid.new pid; while :; do sleep 0.1; done' &
-until test -e pid; do sleep 0.02; done; wait`
+until test -e pid; do sleep 0.02; done; wait; exit 1`
 
 // A process that hides in a session of its own and ignores SIGTERM is ended
 // too: at the limit, when ctx ends, and by another process.
