@@ -240,7 +240,7 @@ func newScreens(ctx context.Context, e env, dir string, members, tasks, chatty i
 		return nil, err
 	}
 	if _, err := s.more(ctx, chatty, []string{"env", envChild + "=" + chatChild, exe}); err != nil {
-		return nil, errors.Join(err, s.supervised.end(ctx))
+		return nil, errors.Join(err, s.end(ctx))
 	}
 	return s, nil
 }

@@ -66,7 +66,7 @@ func (h *channel) wakeForNoted(ctx context.Context, noted []team.Mail) {
 	}
 	before := h.woken
 	h.wakeForLost(ctx, fresh)
-	if h.woken == before {
+	if h.woken.Equal(before) {
 		return
 	}
 	if h.asked == nil {
