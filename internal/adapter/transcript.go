@@ -24,7 +24,6 @@ func RecordsAnswered(cli string) bool { return cli == Gemini }
 type Transcript struct {
 	came        []string // texts that the model gets, oldest first, also after a restart
 	added       []added  // texts of hooks which the model has not answered yet
-	links       map[string]link
 	entities    bool     // the texts have entities for angle brackets
 	queued      []string // texts that the program has accepted and not yet put into the conversation
 	Ended       bool     // a turn has ended
@@ -32,10 +31,19 @@ type Transcript struct {
 	Answered    bool     // the model has answered the last input
 }
 
+// claudeRecord reads Claude Code's transcript.
+type claudeRecord struct {
+	t       Transcript
+	first   string          // the first answer, which may have begun before the part that is read
+	links   map[string]link // by id
+	resumed int             // how many times the conversation was resumed
+}
+
 // added is a text that a hook has added to a conversation.
 type added struct {
 	at, text string // at is the id of its line
 	since    int    // how many times the conversation had been resumed
+	lost     bool   // the conversation went on without it
 }
 
 // link is what is known of a line of Claude Code's transcript, which is a tree: the line that it
@@ -43,6 +51,7 @@ type added struct {
 type link struct {
 	parent, answer string
 	note           bool // what a hook or the program has added
+	n              int  // of the line: a line follows one before it
 }
 
 // ReadTranscript parses a part of a transcript. It skips lines that are cut off at the beginning
@@ -50,11 +59,11 @@ type link struct {
 func ReadTranscript(cli string, data []byte) (t Transcript) {
 	switch cli {
 	case Claude:
-		first, resumed := "", 0
-		t.links = map[string]link{}
+		r := claudeRecord{links: map[string]link{}}
 		for line := range bytes.Lines(data) {
-			t.claude(line, &first, &resumed)
+			r.line(line)
 		}
+		t = r.t
 	case Gemini:
 		t.entities = true
 		var r geminiRecord
@@ -95,17 +104,18 @@ const interruptedMark = "[Request interrupted by user"
 // conversation whose last turn had no answer.
 const syntheticModel = "<synthetic>"
 
-func (t *Transcript) claude(line []byte, first *string, resumed *int) {
+func (r *claudeRecord) line(line []byte) {
+	t := &r.t
 	var l recordLine
 	if json.Unmarshal(line, &l) != nil || l.Sidechain {
 		return
 	}
 	if l.UUID != "" {
-		t.links[l.UUID] = link{l.Parent, l.Message.ID, l.Type == "attachment" || l.Type == "system"}
+		r.links[l.UUID] = link{l.Parent, l.Message.ID, l.Type == "attachment" || l.Type == "system", len(r.links) + 1}
 	}
 	add := func(list []string) {
 		for _, s := range list {
-			t.added = append(t.added, added{l.UUID, s, *resumed})
+			t.added = append(t.added, added{at: l.UUID, text: s, since: r.resumed})
 		}
 	}
 	switch l.Type {
@@ -135,16 +145,15 @@ func (t *Transcript) claude(line []byte, first *string, resumed *int) {
 			t.queued = nil
 		}
 	case "assistant":
-		// An answer has one id, and may have begun before the part that is read.
-		if *first == "" {
-			*first = l.Message.ID
+		if r.first == "" {
+			r.first = l.Message.ID
 		}
 		if l.Message.Model == syntheticModel {
-			*resumed++
+			r.resumed++
 		} else {
-			t.answer(l.Parent, *resumed)
+			r.answer(l.Parent)
 		}
-		t.Answered = t.Answered || l.Message.ID != *first || len(t.came)+len(t.added) > 0
+		t.Answered = t.Answered || l.Message.ID != r.first || len(t.came)+len(t.added) > 0
 		if l.Message.Stop == "end_turn" || l.Message.Stop == "stop_sequence" {
 			t.Ended = true
 		}
@@ -154,32 +163,49 @@ func (t *Transcript) claude(line []byte, first *string, resumed *int) {
 // answer notes that the model has answered: it has what hooks have added since its last answer,
 // but for what a resumed conversation lacks. After a kill Claude Code leaves out what was added
 // to the last input, and goes on from that input.
-func (t *Transcript) answer(parent string, resumed int) {
+func (r *claudeRecord) answer(parent string) {
+	// The way back ends at the oldest call that something was added to.
+	oldest := len(r.links) + 1
+	for _, a := range r.t.added {
+		if !a.lost {
+			oldest = min(oldest, r.links[r.links[r.base(a.at)].parent].n)
+		}
+	}
 	before := map[string]bool{}
 	answers := map[string]bool{}
-	for at := parent; at != "" && !before[at]; at = t.links[at].parent {
+	for at := parent; at != "" && !before[at] && r.links[at].n >= oldest; at = r.links[at].parent {
 		before[at] = true
-		answers[t.links[at].answer] = true
+		answers[r.links[at].answer] = true
 	}
-	t.added = slices.DeleteFunc(t.added, func(a added) bool {
-		if a.at != "" && parent != "" && !before[a.at] {
-			// The results of calls that ran side by side, with what was added to them, are branches.
-			if a.since != resumed || !t.beside(a.at, before, answers) {
-				return false
-			}
+	var left []added
+	for _, a := range r.t.added {
+		switch {
+		case a.lost:
+		// The results of calls that ran side by side, with what was added to them, are branches.
+		case a.at == "", parent == "", before[a.at], a.since == r.resumed && r.beside(a.at, before, answers):
+			r.t.came = append(r.t.came, a.text)
+			continue
+		default:
+			a.lost = a.since != r.resumed
 		}
-		t.came = append(t.came, a.text)
-		return true
-	})
+		left = append(left, a)
+	}
+	r.t.added = left
+}
+
+// base returns the line that a hook's text was added to.
+func (r *claudeRecord) base(at string) string {
+	for seen := map[string]bool{}; r.links[at].note && !seen[at]; at = r.links[at].parent {
+		seen[at] = true
+	}
+	return at
 }
 
 // beside reports whether a line was added to the result of a call of an answer among answers,
 // on a branch of its own.
-func (t *Transcript) beside(at string, before, answers map[string]bool) bool {
-	for seen := map[string]bool{}; t.links[at].note && !seen[at]; at = t.links[at].parent {
-		seen[at] = true
-	}
-	call, ok := t.links[t.links[at].parent]
+func (r *claudeRecord) beside(at string, before, answers map[string]bool) bool {
+	at = r.base(at)
+	call, ok := r.links[r.links[at].parent]
 	return ok && !before[at] && call.answer != "" && answers[call.answer]
 }
 

@@ -1,14 +1,12 @@
 package tui
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/teamctl/teamctl/internal/tui/term"
 	"github.com/teamctl/teamctl/internal/view"
-	"github.com/teamctl/teamctl/team"
 )
 
 // event handles an input; true leaves the screen.
@@ -566,53 +564,4 @@ func (r *run) chosen(c choice, e term.Event) (leave bool) {
 	}
 	r.begin(c.action, e, why)
 	return false
-}
-
-// do carries out a deed beside the screen.
-func (r *run) do(d view.Deed) { r.doThen(d, nil) }
-
-func (r *run) doThen(d view.Deed, then func(*model)) {
-	t := r.team
-	if t == nil {
-		r.m.say("the team cannot be reached now", true)
-		return
-	}
-	if d.Approval != 0 && r.m.over.approval == d.Approval {
-		r.m.over = overlay{}
-	}
-	r.m.say("…", false)
-	r.async(r.teamCtx, func(ctx context.Context) func(*model) {
-		// A deed that has begun completes even if the screen is left meanwhile.
-		done, err := t.Do(context.WithoutCancel(ctx), d)
-		return func(m *model) {
-			if err != nil {
-				m.fail("", err, team.HintOf(err))
-				return
-			}
-			if then != nil {
-				then(m)
-			}
-			m.say(done.Said, false)
-			if done.Message != "" {
-				m.sent, m.sentTo, m.receipt, m.toast = done.Message, d.Member, nil, ""
-				r.readReceipt()
-			}
-		}
-	})
-}
-
-// away lends the terminal to an action and takes it back afterwards.
-func (r *run) away(d view.Deed) {
-	t := r.team
-	if t == nil {
-		return
-	}
-	var err error
-	if paused := r.term.Pause(func() { _, err = t.Do(r.ctx, d) }); paused != nil {
-		r.m.fail("", paused, "")
-	}
-	if err != nil {
-		r.m.fail("", err, team.HintOf(err))
-	}
-	r.m.cols, r.m.rows = r.term.Size()
 }
