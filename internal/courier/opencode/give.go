@@ -160,18 +160,23 @@ func (s *server) give(ctx context.Context, session, mail, text string, again boo
 	}
 	o.Reason = "not known whether the server has it: " + o.Reason
 	s.mail[msg] = letter{id: mail, sum: sum, unsure: true}
+	s.lookAgain()
+	return o
+}
+
+// lookAgain has lookLate look at the session.
+func (s *server) lookAgain() {
 	select {
 	case s.late <- struct{}{}:
 	default: // a look is already pending
 	}
-	return o
 }
 
 // lookAfter is how long a post without an answer may still be processed.
 const lookAfter = 5 * time.Second
 
-// lookLate reads the session some time after a post without an answer, and reports that it has
-// done so, so that missing messages are sent again.
+// lookLate reads the session some time after a request without an answer, and reports that it has
+// done so, so that missing messages are sent again. A turn is begun for what has no answer.
 func (s *server) lookLate(ctx context.Context) {
 	for {
 		select {
@@ -195,6 +200,7 @@ func (s *server) lookLate(ctx context.Context) {
 			s.f.Log.Warn("look for what was posted", "member", s.f.Name, "err", err)
 		}
 		s.see(team.Observation{Source: "GET /session/message"})
+		s.takeUp(ctx)
 	}
 }
 

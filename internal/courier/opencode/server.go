@@ -36,7 +36,7 @@ type server struct {
 	cancel context.CancelFunc
 	done   sync.WaitGroup
 	client *http.Client
-	late   chan struct{} // capacity 1: a post got no answer
+	late   chan struct{} // capacity 1: a request got no answer
 
 	mu       sync.Mutex
 	up       bool

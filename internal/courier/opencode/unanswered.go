@@ -37,7 +37,8 @@ func (s *server) unanswered() (msg string, ok bool) {
 //
 // Posting the same message without content begins a turn and adds no text; with its text the
 // message would have it twice. The message must have its text before that, or the turn is about an
-// empty message.
+// empty message. If a request fails, a session that stays at rest reports nothing further: it is
+// looked at again by lookLate.
 func (s *server) takeUp(ctx context.Context) {
 	s.restoreNow(ctx)
 	if _, ok := s.unanswered(); !ok {
@@ -51,6 +52,7 @@ func (s *server) takeUp(ctx context.Context) {
 	all, err := s.read(ctx, session)
 	if err != nil {
 		s.f.Log.Warn("look for what has no answer", "member", s.f.Name, "err", err)
+		s.lookAgain()
 		return
 	}
 	msg, ok := s.unanswered()
@@ -66,6 +68,7 @@ func (s *server) takeUp(ctx context.Context) {
 	s.f.Log.Info("begin a turn for a message that was kept and not run", "member", s.f.Name, "message", msg)
 	if err := s.prompt(ctx, session, msg, ""); err != nil {
 		s.f.Log.Warn("begin a turn for a message", "member", s.f.Name, "message", msg, "err", err)
+		s.lookAgain()
 	}
 }
 

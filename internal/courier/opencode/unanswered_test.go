@@ -77,76 +77,136 @@ func TestServerTakesUpWhatCameTooEarly(t *testing.T) {
 	}
 }
 
+// keptServer is an opencode at rest whose session has one message, m1, that no turn has processed.
+type keptServer struct {
+	list  http.HandlerFunc // answers the reading of the session
+	begin http.HandlerFunc // answers what begins a turn
+	more  chan string      // events; nil: none
+	ended chan struct{}
+}
+
+// start serves it to a rig until the test ends.
+func (k keptServer) start(t *testing.T, r *rig) {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /session", answers(t, []any{map[string]any{"id": "ses_1", "title": r.facts.AgentID + " " + r.facts.Generation}}))
+	mux.HandleFunc("GET /session/ses_1/message", k.list)
+	mux.HandleFunc("GET /session/status", answers(t, map[string]any{}))
+	mux.HandleFunc("GET /permission", answers(t, []any{}))
+	mux.HandleFunc("GET /question", answers(t, []any{}))
+	mux.HandleFunc("POST /session/ses_1/prompt_async", k.begin)
+	mux.HandleFunc("GET /event", func(w http.ResponseWriter, q *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		for {
+			w.(http.Flusher).Flush()
+			select {
+			case line := <-k.more:
+				fmt.Fprintf(w, "data: %s\n\n", line)
+			case <-q.Context().Done():
+				return
+			case <-k.ended:
+				return
+			}
+		}
+	})
+	s := httptest.NewServer(mux)
+	t.Cleanup(func() {
+		close(k.ended)
+		s.Close()
+	})
+	r.facts.Link.URL = s.URL
+}
+
+// answers returns a handler that answers with v as JSON.
+func answers(t *testing.T, v any) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if err := json.NewEncoder(w).Encode(v); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// kept returns the session of a keptServer, by the parts of its message.
+func kept(parts ...map[string]string) []any {
+	return []any{map[string]any{
+		"info": map[string]any{"id": "msg_1fddbd09b000" + messageHash("m1"), "role": "user"}, "parts": append([]map[string]string{}, parts...),
+	}}
+}
+
+// event returns an event of the session.
+func event(t *testing.T, typ string, p map[string]any) string {
+	p["sessionID"] = "ses_1"
+	b, err := json.Marshal(map[string]any{"type": typ, "properties": p})
+	if err != nil {
+		t.Error(err)
+	}
+	return string(b)
+}
+
 // A turn that never reaches an answer is not begun for ever, and none is begun for a message that
 // does not have its text yet.
 func TestServerTakesUpWithinBounds(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		parts []map[string]string
-		want  int
-	}{{[]map[string]string{{"type": "text", "text": "hello"}}, takeUpTries}, {[]map[string]string{}, 0}} {
+		session []any
+		want    int
+	}{{kept(map[string]string{"type": "text", "text": "hello"}), takeUpTries}, {kept(), 0}} {
 		t.Run(fmt.Sprint(c.want), func(t *testing.T) {
 			r, _ := openCodeRig(t)
 			var posts atomic.Int32
-			more, ended := make(chan string, 4*takeUpTries), make(chan struct{})
-			event := func(typ string, p map[string]any) string {
-				p["sessionID"] = "ses_1"
-				b, err := json.Marshal(map[string]any{"type": typ, "properties": p})
-				if err != nil {
-					t.Error(err)
-				}
-				return string(b)
-			}
-			rest := event("session.status", map[string]any{"status": map[string]any{"type": "idle"}})
-			answer := func(v any) http.HandlerFunc {
-				return func(w http.ResponseWriter, _ *http.Request) {
-					w.Header().Set("Content-Type", "application/json")
-					if err := json.NewEncoder(w).Encode(v); err != nil {
-						t.Error(err)
-					}
-				}
-			}
-			mux := http.NewServeMux()
-			mux.HandleFunc("GET /session", answer([]any{map[string]any{"id": "ses_1", "title": r.facts.AgentID + " " + r.facts.Generation}}))
-			mux.HandleFunc("GET /session/ses_1/message", answer([]any{map[string]any{
-				"info": map[string]any{"id": "msg_1fddbd09b000" + messageHash("m1"), "role": "user"}, "parts": c.parts,
-			}}))
-			mux.HandleFunc("GET /session/status", answer(map[string]any{}))
-			mux.HandleFunc("GET /permission", answer([]any{}))
-			mux.HandleFunc("GET /question", answer([]any{}))
-			mux.HandleFunc("POST /session/ses_1/prompt_async", func(w http.ResponseWriter, _ *http.Request) {
+			more := make(chan string, 4*takeUpTries)
+			rest := event(t, "session.status", map[string]any{"status": map[string]any{"type": "idle"}})
+			begin := func(w http.ResponseWriter, _ *http.Request) {
 				posts.Add(1)
 				more <- rest
 				w.WriteHeader(http.StatusNoContent)
-			})
-			mux.HandleFunc("GET /event", func(w http.ResponseWriter, q *http.Request) {
-				w.Header().Set("Content-Type", "text/event-stream")
-				for {
-					w.(http.Flusher).Flush()
-					select {
-					case line := <-more:
-						fmt.Fprintf(w, "data: %s\n\n", line)
-					case <-q.Context().Done():
-						return
-					case <-ended:
-						return
-					}
-				}
-			})
-			s := httptest.NewServer(mux)
-			defer s.Close()
-			defer close(ended)
+			}
 			for range 2 * takeUpTries {
 				more <- rest
 			}
-			more <- event("permission.asked", map[string]any{"id": "per_1"})
-			r.facts.Link.URL = s.URL
+			more <- event(t, "permission.asked", map[string]any{"id": "per_1"})
+			keptServer{answers(t, c.session), begin, more, make(chan struct{})}.start(t, r)
 			r.open(t)
 			r.Wait(t, "the end", 0, func(o team.Observation) bool { return o.Ask != nil })
 			r.Ch.Close()
 			if n := int(posts.Load()); n != c.want {
 				t.Errorf("a turn was begun %d times, want %d", n, c.want)
 			}
+		})
+	}
+}
+
+// A session at rest reports nothing further: a turn is begun for its message although the requests
+// that belong to this fail at first.
+func TestServerTakesUpAfterAFailure(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		what         string
+		reads, posts int32 // number of the request that fails, from 1
+	}{{"the session is not read", 2, 0}, {"the turn is not begun", 0, 1}} {
+		t.Run(c.what, func(t *testing.T) {
+			t.Parallel()
+			r, _ := openCodeRig(t)
+			var reads, posts atomic.Int32
+			begun := make(chan struct{}, takeUpTries)
+			list := func(w http.ResponseWriter, q *http.Request) {
+				if reads.Add(1) == c.reads {
+					w.WriteHeader(http.StatusServiceUnavailable)
+					return
+				}
+				answers(t, kept(map[string]string{"type": "text", "text": "hello"}))(w, q)
+			}
+			begin := func(w http.ResponseWriter, _ *http.Request) {
+				if posts.Add(1) == c.posts {
+					w.WriteHeader(http.StatusServiceUnavailable)
+					return
+				}
+				w.WriteHeader(http.StatusNoContent)
+				begun <- struct{}{}
+			}
+			keptServer{list, begin, nil, make(chan struct{})}.start(t, r)
+			r.open(t)
+			<-begun // or the test times out
 		})
 	}
 }
