@@ -14,6 +14,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/teamctl/teamctl/internal/pause"
 )
 
 // Tool runs one tool call and returns its result's text.
@@ -433,16 +435,7 @@ func (e *Engine) ask(ctx context.Context) (said string, call *toolUse, err error
 	if err != nil {
 		return "", nil, err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.Model+"/v1/messages", bytes.NewReader(body))
-	if err != nil {
-		return "", nil, err
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return "", nil, err
-	}
-	defer resp.Body.Close()
-	b, err := io.ReadAll(resp.Body)
+	status, b, err := e.post(ctx, body)
 	if err != nil {
 		return "", nil, err
 	}
@@ -457,15 +450,43 @@ func (e *Engine) ask(ctx context.Context) (said string, call *toolUse, err error
 	if err := json.Unmarshal(b, &out); err != nil {
 		return "", nil, fmt.Errorf("read the model's answer: %w", err)
 	}
-	if resp.StatusCode != http.StatusOK || len(out.Content) == 0 {
+	if status != http.StatusOK || len(out.Content) == 0 {
 		if strings.Contains(out.Error.Message, "usage limit") { // as the programs have them
 			return "", nil, errors.New(out.Error.Message)
 		}
-		return "", nil, errors.New(strings.TrimSpace("API Error: " + resp.Status + " " + out.Error.Message))
+		return "", nil, errors.New(strings.TrimSpace(fmt.Sprintf("API Error: %d %s %s", status, http.StatusText(status), out.Error.Message)))
 	}
 	e.used = out.Usage
 	if c := out.Content[0]; c.Type == "tool_use" {
 		return "", &c.toolUse, nil
 	}
 	return out.Content[0].Text, nil, nil
+}
+
+// posts bounds how often a request is sent. The programs repeat one that gets no answer.
+const posts = 10
+
+// post sends a request to the model, and sends it again if its connection fails.
+func (e *Engine) post(ctx context.Context, body []byte) (status int, answer []byte, err error) {
+	for i := range posts {
+		status, answer, err = e.postOnce(ctx, body)
+		if err == nil || pause.For(ctx, time.Duration(i)*100*time.Millisecond) != nil {
+			break
+		}
+	}
+	return status, answer, err
+}
+
+func (e *Engine) postOnce(ctx context.Context, body []byte) (status int, answer []byte, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.Model+"/v1/messages", bytes.NewReader(body))
+	if err != nil {
+		return 0, nil, err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer resp.Body.Close()
+	answer, err = io.ReadAll(resp.Body)
+	return resp.StatusCode, answer, err
 }

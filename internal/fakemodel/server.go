@@ -63,7 +63,7 @@ func Start(addr string, log func(Request)) (*Server, error) {
 		}
 		http.Error(w, fmt.Sprintf(`{"error":{"type":"not_found_error","message":"no %s %s here"}}`, r.Method, r.URL.Path), http.StatusNotFound)
 	})
-	s.srv = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	s.srv = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Minute} // a client may keep a connection that it has not used yet
 	s.done.Go(func() {
 		if err := s.srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 			l.Close()

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/internal/agentlab"
+	"github.com/teamctl/teamctl/team"
 )
 
 // options are the flags.
@@ -208,9 +209,21 @@ func runClient(ctx context.Context, o options, c agentlab.Client, checks []check
 			if screen, serr := w.teamctl(ctx, "capture", "mate"); serr == nil {
 				fmt.Fprintln(os.Stderr, indent(screen))
 			}
+			if log, lerr := os.ReadFile(team.Home{Dir: w.Teams}.Team("demo").SupervisorLog()); lerr == nil {
+				fmt.Fprintln(os.Stderr, indent(newest(string(log), logLines)))
+			}
 		}
 	}
 	return nil
+}
+
+// logLines is the number of lines of the supervisor's log that are printed of a check that fails.
+const logLines = 100
+
+// newest returns the last lines of a text.
+func newest(text string, lines int) string {
+	all := strings.SplitAfter(text, "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "")
 }
 
 func indent(s string) string {
