@@ -14,8 +14,6 @@ import (
 	"sync"
 	"syscall"
 	"time"
-
-	"github.com/teamctl/teamctl/internal/pause"
 )
 
 // Tool runs one tool call and returns its result's text.
@@ -470,8 +468,13 @@ const posts = 10
 func (e *Engine) post(ctx context.Context, body []byte) (status int, answer []byte, err error) {
 	for i := range posts {
 		status, answer, err = e.postOnce(ctx, body)
-		if err == nil || pause.For(ctx, time.Duration(i)*100*time.Millisecond) != nil {
+		if err == nil {
 			break
+		}
+		select {
+		case <-time.After(time.Duration(i) * 100 * time.Millisecond):
+		case <-ctx.Done():
+			return 0, nil, ctx.Err()
 		}
 	}
 	return status, answer, err
