@@ -40,6 +40,16 @@ func wholeOf(c transcript) string {
 	return b.String()
 }
 
+// revive starts the members that have failed too often in a row, as a person does.
+func (r *faultRig) revive() {
+	r.Helper()
+	for name, m := range r.members() {
+		if m.Observed == team.Failed {
+			r.teamctl("start", name)
+		}
+	}
+}
+
 // TestFiveAreKilledAgainAndAgain: everything is killed with kill -9 again and again, amid the turns of
 // five agents that a model leads, on all backends. Every task is completed once, every message is in a
 // transcript once, the sessions are the same, and a server that refuses what vendors refuse has
@@ -101,7 +111,7 @@ func TestFiveAreKilledAgainAndAgain(t *testing.T) {
 			}
 		}
 		r.kill(r.supervisor())
-		r.teamctl("ps") // which starts a supervisor
+		r.revive() // by a supervisor that is started for it
 	}
 	// Whose claim was lost in a kill is asked again, as a lead does it. The bound is for each
 	// task and not for all of them, since many rounds leave many open.
