@@ -76,7 +76,12 @@ func claude(args []string) error {
 	if err != nil {
 		return err
 	}
+	c.hooks = &hookSet{events: settings.Hooks, ctx: ctx, noRewake: claudeIs(claudeOldest), base: obj{"session_id": c.id, "transcript_path": transcript, "cwd": dir, "permission_mode": c.mode},
+		woken: func(text string) {
+			e.Send(Text{Quiet: true, Text: "<task-notification><summary>mail from your team</summary></task-notification>\nStop hook blocking error from command \"Stop\": " + text}, true)
+		}}
 	if err := conversation(e, strings.TrimSuffix(transcript, "l"), resume != ""); err != nil {
+		c.hooks.run(ctx, "SessionEnd", obj{"reason": "other"})
 		return err
 	}
 	if resume != "" {
@@ -88,10 +93,6 @@ func claude(args []string) error {
 		return err
 	}
 	defer stop()
-	c.hooks = &hookSet{events: settings.Hooks, ctx: ctx, noRewake: claudeIs(claudeOldest), base: obj{"session_id": c.id, "transcript_path": transcript, "cwd": dir, "permission_mode": c.mode},
-		woken: func(text string) {
-			e.Send(Text{Quiet: true, Text: "<task-notification><summary>mail from your team</summary></task-notification>\nStop hook blocking error from command \"Stop\": " + text}, true)
-		}}
 	c.wire()
 	told := make(chan os.Signal, 1)
 	signal.Notify(told, syscall.SIGTERM, syscall.SIGHUP)

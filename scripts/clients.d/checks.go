@@ -49,6 +49,7 @@ var checks = []check{
 	{rowServers, ownServers},
 	{rowBridge, overBridge},
 	{rowLate, lateVersion},
+	{rowAnew, beginsAnew},
 	{"the person's configuration is as it was", untouched},
 	{"a stranger's repository runs nothing before its person trusts it", inStrangersRepository},
 }

@@ -150,6 +150,7 @@ var withOne = map[string]string{
 	rowDraft:                           "claude",
 	rowAmid:                            "opencode",
 	rowLate:                            "claude",
+	rowAnew:                            "claude",
 	"a plan is shown and answered":     "claude",
 	"a question is asked and answered": "claude",
 	"a rule of the team answers for a person":                          "opencode",

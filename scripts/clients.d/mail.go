@@ -22,6 +22,7 @@ const (
 	rowDialog      = "messages of any content behind a dialog"
 	rowDraft       = "messages of any content behind a draft"
 	rowLate        = "in mid-turn while its version is not known"
+	rowAnew        = "a conversation that is gone is begun anew"
 )
 
 // byHand are the rows that run only if they are named.

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -161,19 +160,6 @@ func (w *world) goesOn(ctx context.Context, t *testing.T, c agentlab.Client, k t
 		}
 	}
 	return fmt.Errorf("nobody was started with %s %s: %v", resume, k.conversation, w.processes())
-}
-
-// conversation is the CLI's own id of a member's conversation.
-func (w *world) conversation(name string) (string, error) {
-	b, err := os.ReadFile(filepath.Join(w.Teams, "teams/demo/members", name, "conversation.json"))
-	var c struct{ ID string }
-	if err == nil {
-		err = json.Unmarshal(b, &c)
-	}
-	if err == nil && c.ID == "" {
-		err = fmt.Errorf("%s has no conversation: %s", name, b)
-	}
-	return c.ID, err
 }
 
 // processes are the command lines of all processes in the home, by process.

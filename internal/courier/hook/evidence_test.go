@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/internal/adapter"
+	"github.com/teamctl/teamctl/internal/courier"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 )
@@ -194,6 +195,24 @@ func TestEndOfTheSessionIsNoEvidence(t *testing.T) {
 				t.Errorf("the next process gets %q", got)
 			}
 		})
+	}
+}
+
+// A Claude Code that does not find its conversation calls the hook of a session's end: nothing was
+// heard of the conversation then, and no turn has begun.
+func TestEndOfTheSessionIsNoConversation(t *testing.T) {
+	r := newRig(t)
+	p := r.program()
+	r.call("UserPromptSubmit", p.input(""))
+	r.call("Stop", p.input(""))
+	before, err := courier.ReadConversation(r.team.Layout.Bundle("ann"), r.ann.SessionKey)
+	if err != nil || !before.Began || before.Working {
+		t.Fatalf("%+v, %v", before, err)
+	}
+	p.restarted()
+	r.call("SessionEnd", p.input(`,"reason":"other"`))
+	if after, err := courier.ReadConversation(r.team.Layout.Bundle("ann"), r.ann.SessionKey); err != nil || after != before {
+		t.Errorf("%+v, want %+v, %v", after, before, err)
 	}
 }
 

@@ -237,8 +237,12 @@ func (r *run) untyped(waiting []ledger.Outgoing) ([]ledger.Outgoing, error) {
 	return slices.DeleteFunc(waiting, func(o ledger.Outgoing) bool { return typed[o.Message.ID] && !o.Delivery.State.HandedOver() }), nil
 }
 
-// converse records the conversation and whether its agent is in a turn.
+// converse records the conversation and whether its agent is in a turn. The hook of a session's end
+// says nothing of either: a Claude Code that does not find the conversation calls it, too.
 func (r *run) converse(session string) error {
+	if adapter.EndsSession(r.CLI, r.Event) {
+		return nil
+	}
 	c, err := courier.ReadConversation(r.bundle, session)
 	if err != nil {
 		return err
