@@ -23,6 +23,9 @@ func beginsAnew(ctx context.Context, w *world, c agentlab.Client) (note string, 
 		return "", err
 	}
 	defer func() {
+		if err != nil {
+			w.show(ctx, os.Stderr) // while it is there
+		}
 		_, kerr := w.teamctl(context.WithoutCancel(ctx), "kill", "anew")
 		err = errors.Join(err, kerr)
 	}()
@@ -53,10 +56,10 @@ func beginsAnew(ctx context.Context, w *world, c agentlab.Client) (note string, 
 	if n == 0 {
 		return "-", nil // it keeps its conversations in one database
 	}
-	if _, err := w.sendTo(ctx, "anew", "@@say "+later); err != nil {
+	if _, err := w.sendTo(ctx, "anew", later); err != nil {
 		return "", err
 	}
-	if _, err := w.answered(ctx, later); err != nil {
+	if _, err := w.asked(ctx, later); err != nil { // it may come with the prompt
 		return "", err
 	}
 	if now, err := w.conversation("anew"); err != nil || now == lost {

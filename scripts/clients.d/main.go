@@ -7,6 +7,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"slices"
@@ -206,15 +207,26 @@ func runClient(ctx context.Context, o options, c agentlab.Client, checks []check
 		t.add(result{k.name, c.Label(), note, err, time.Since(began)})
 		if err != nil {
 			fmt.Fprintf(os.Stderr, "%s: %s: %v\n", c.Label(), k.name, err)
-			if screen, serr := w.teamctl(ctx, "capture", "mate"); serr == nil {
-				fmt.Fprintln(os.Stderr, indent(screen))
-			}
-			if log, lerr := os.ReadFile(team.Home{Dir: w.Teams}.Team("demo").SupervisorLog()); lerr == nil {
-				fmt.Fprintln(os.Stderr, indent(newest(string(log), logLines)))
-			}
+			w.show(ctx, os.Stderr)
 		}
 	}
 	return nil
+}
+
+// show writes the screen of each member, and the end of the supervisor's log.
+func (w *world) show(ctx context.Context, out io.Writer) {
+	all, err := w.members(ctx)
+	if err != nil {
+		fmt.Fprintln(out, err)
+	}
+	for _, m := range all {
+		if screen, err := w.teamctl(ctx, "capture", m.Name); err == nil {
+			fmt.Fprintf(out, "%s is %s, %s:\n%s\n", m.Name, m.Observed, m.Activity, indent(screen))
+		}
+	}
+	if log, err := os.ReadFile(team.Home{Dir: w.Teams}.Team("demo").SupervisorLog()); err == nil {
+		fmt.Fprintln(out, indent(newest(string(log), logLines)))
+	}
 }
 
 // logLines is the number of lines of the supervisor's log that are printed of a check that fails.

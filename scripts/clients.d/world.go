@@ -94,16 +94,24 @@ type member struct {
 	Worktree   string `json:"worktree"`
 }
 
-func (w *world) member(ctx context.Context, name string) (member, error) {
+func (w *world) members(ctx context.Context) ([]member, error) {
 	out, err := w.teamctl(ctx, "ps", "--json")
 	if err != nil {
-		return member{}, err
+		return nil, err
 	}
 	var all struct{ Members []member }
 	if err := json.Unmarshal([]byte(out), &all); err != nil {
-		return member{}, fmt.Errorf("read ps: %w", err)
+		return nil, fmt.Errorf("read ps: %w", err)
 	}
-	for _, m := range all.Members {
+	return all.Members, nil
+}
+
+func (w *world) member(ctx context.Context, name string) (member, error) {
+	all, err := w.members(ctx)
+	if err != nil {
+		return member{}, err
+	}
+	for _, m := range all {
 		if m.Name == name {
 			return m, nil
 		}
