@@ -72,6 +72,9 @@ func agent(args []string) int {
 		}
 	case "flood":
 		n, _ := strconv.Atoi(args[1])
+		if len(args) > 2 { // "later": after a line of input
+			_, _ = os.Stdin.Read(buf)
+		}
 		var b bytes.Buffer
 		for i := range n {
 			_, _ = fmt.Fprintf(&b, "%08d %s\n", i, strings.Repeat("x", 90))

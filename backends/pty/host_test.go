@@ -87,8 +87,11 @@ func TestFault27SlowClientIsDropped(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	const lines = 60_000
-	a := start(t, r, launch(t, r, "a", "flood", fmt.Sprint(lines)))
+	a := start(t, r, launch(t, r, "a", "flood", fmt.Sprint(lines), "later"))
 	slow, f := rawClient(t, a.Pane().Socket, roleView)
+	if err := a.TypeText(within(t), "", true); err != nil {
+		t.Fatal(err)
+	}
 	captured(t, a, fmt.Sprintf("%08d ", lines-1))
 	quick := sit(t, a.Pane(), 60, 15)
 	quick.sees(fmt.Sprintf("%08d ", lines-1))
