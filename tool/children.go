@@ -64,7 +64,7 @@ func (t *Team) SpawnSession(ctx context.Context, c Caller, in ChildIn) (ledger.S
 			n.Provider, n.Model = own.Defaults.Model.Provider, own.Defaults.Model.Model
 		}
 	}
-	if err := t.checkSession(ctx, parent, modelRef(n.Provider, n.Model, spec.AgentSpec)); err != nil {
+	if err := t.checkSession(ctx, parent, n.Provider, n.Model, spec.AgentSpec); err != nil {
 		return parent, err
 	}
 	return t.as(c).OpenSession(ctx, n)

@@ -3,6 +3,7 @@ package tool
 import (
 	"context"
 
+	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -43,6 +44,44 @@ func (t *Team) Models(ctx context.Context, in ModelsIn) ([]ProviderModels, error
 		return nil, team.Errorf(team.CodeUnavailable, "this program knows no models").WithReason(team.ReasonNotAvailable)
 	}
 	return t.Env.Models(ctx, in.Provider, in.Refresh)
+}
+
+// Model returns provider/model of the model of sessions that have none of their own and none from
+// their spec; "" for the default of config.yaml.
+func (t *Team) Model(ctx context.Context) (string, error) { return t.setting(ctx, SetModel) }
+
+// checkTeamModel refuses a model of the team that cannot be asked, or that a budget of those who
+// would use it cannot count; "" is the default of config.yaml.
+func (t *Team) checkTeamModel(ctx context.Context, ref string) error {
+	if ref != "" && t.Env.CheckModel != nil {
+		if _, err := t.Env.CheckModel(ctx, ref); err != nil {
+			return err
+		}
+	}
+	if t.Env.Price == nil {
+		return nil
+	}
+	open, err := t.Ledger.Sessions(ctx, ledger.SessionFilter{})
+	if err != nil {
+		return err
+	}
+	for _, s := range open {
+		spec, err := t.Ledger.Spec(ctx, s.ActiveAgentID)
+		if err != nil && !team.IsCode(err, team.CodeNotFound) {
+			return err
+		}
+		if own := ownRef(s.ProviderOverride, s.ModelOverride, spec.AgentSpec); own != "" {
+			continue
+		}
+		m, err := t.Ledger.MemberBySession(ctx, s.Member)
+		if err == nil {
+			err = t.checkPrices(ctx, m.Name, ref)
+		}
+		if err != nil && !team.IsCode(err, team.CodeNotFound) { // a member that is gone
+			return err
+		}
+	}
+	return nil
 }
 
 // TurnRounds returns the maximum number of answers in a turn.

@@ -11,9 +11,17 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// modelRef returns provider/model of the model that a session with an override asks, "" for the
-// default of config.yaml.
-func modelRef(provider, model string, spec team.AgentSpec) string {
+// modelRef returns provider/model of the model that a session asks: its override, else its spec's,
+// else the team's; "" for the default of config.yaml.
+func (t *Team) modelRef(ctx context.Context, provider, model string, spec team.AgentSpec) (string, error) {
+	if ref := ownRef(provider, model, spec); ref != "" {
+		return ref, nil
+	}
+	return t.Model(ctx)
+}
+
+// ownRef is modelRef without the team's model.
+func ownRef(provider, model string, spec team.AgentSpec) string {
 	if model == "" {
 		provider, model = spec.Defaults.Model.Provider, spec.Defaults.Model.Model
 	}
@@ -48,8 +56,16 @@ func (t *Team) checkPrices(ctx context.Context, name, ref string) error {
 	return t.Env.countable(ctx, name, ref, q.Budgets.Team, q.Budgets.Members[name])
 }
 
-// checkSession is checkPrices for a session's model; the member of a session may be gone.
-func (t *Team) checkSession(ctx context.Context, s ledger.Session, ref string) error {
+// checkSession is checkPrices for the model of a session with an override and a spec; the member of
+// a session may be gone.
+func (t *Team) checkSession(ctx context.Context, s ledger.Session, provider, model string, spec team.AgentSpec) error {
+	if t.Env.Price == nil {
+		return nil
+	}
+	ref, err := t.modelRef(ctx, provider, model, spec)
+	if err != nil {
+		return err
+	}
 	m, err := t.Ledger.MemberBySession(ctx, s.Member)
 	if team.IsCode(err, team.CodeNotFound) {
 		return nil
@@ -88,7 +104,11 @@ func (t *Team) countAll(ctx context.Context, b team.Budgets, except map[string]b
 			if err != nil && !team.IsCode(err, team.CodeNotFound) {
 				return err
 			}
-			if err := t.Env.countable(ctx, m.Name, modelRef(s.ProviderOverride, s.ModelOverride, spec.AgentSpec), own, b.Team); err != nil {
+			ref, err := t.modelRef(ctx, s.ProviderOverride, s.ModelOverride, spec.AgentSpec)
+			if err == nil {
+				err = t.Env.countable(ctx, m.Name, ref, own, b.Team)
+			}
+			if err != nil {
 				return err
 			}
 		}
@@ -104,7 +124,7 @@ func (t *Team) checkUsers(ctx context.Context, spec team.AgentSpec) error {
 	open, err := t.Ledger.Sessions(ctx, ledger.SessionFilter{})
 	for _, s := range open {
 		if err == nil && s.ActiveAgentID == spec.ID && s.ModelOverride == "" {
-			err = t.checkSession(ctx, s, modelRef("", "", spec))
+			err = t.checkSession(ctx, s, "", "", spec)
 		}
 	}
 	return err
@@ -120,6 +140,7 @@ func (u *upper) prices(ctx context.Context) error {
 	if u.env.OwnSpecs != nil {
 		own, _ = u.env.OwnSpecs() // doctor reports broken ones
 	}
+	own = append(slices.Clone(u.f.Agents), own...)
 	for _, m := range u.f.Members {
 		agent := m.Agent
 		if agent == "" && len(m.Command) == 0 && strings.Contains(m.Model, "/") {
@@ -133,7 +154,7 @@ func (u *upper) prices(ctx context.Context) error {
 			spec = own[i]
 		}
 		provider, model, _ := strings.Cut(m.Model, "/")
-		if err := u.env.countable(ctx, m.Name, modelRef(provider, model, spec), m.Budget, u.f.Budget); err != nil {
+		if err := u.env.countable(ctx, m.Name, cmp.Or(ownRef(provider, model, spec), u.f.Model), m.Budget, u.f.Budget); err != nil {
 			return err
 		}
 	}

@@ -110,12 +110,16 @@ func TestBudgetsInDollarsNeedAPrice(t *testing.T) {
 	refuse("a team file's own budget", "eve", func() error {
 		return file("team: new\nbudget: {cost: 5}\nmembers: [{name: eve, agent: llm, model: free/x}]\n")
 	})
+	refuse("a team file's model", "eve", func() error {
+		return file("team: new\nbudget: {cost: 5}\nmodel: free/x\nmembers: [{name: eve, agent: llm}]\n")
+	})
 	take("a team file with a price", file("team: new\nbudget: {cost: 5}\nmembers: [{name: eve, model: paid/x}, {name: bob}]\n"))
 	take("tokens and turns", r.SetBudget(ctx, Person(), "dev", team.Budget{Tokens: 5, Turns: 5}))
 	take("another's budget", r.SetBudget(ctx, Person(), "ann", dollars))
 	take("a worker's budget", r.SetBudget(ctx, Person(), "bob", dollars))
 
 	refuse("a model", "ann", func() error { return model(ann, "free") })
+	refuse("the team's model", "ann", func() error { return r.Set(ctx, Person(), SetModel, "free/x") })
 	refuse("a spec", "ann", func() error { return spec(ann, "odd") })
 	refuse("the model of a spec in use", "ann", func() error { return update("free") })
 	refuse("a child", "ann", func() error { return child(ann, "odd") })
@@ -124,7 +128,11 @@ func TestBudgetsInDollarsNeedAPrice(t *testing.T) {
 	take("a spawn without a budget", spawn("new", "free/x", ""))
 	byDefault = "free/x"
 	refuse("the default", "ann", func() error { return spawn("ann", "", "") })
+	take("the team's model in place of the default", r.Set(ctx, Person(), SetModel, "paid/x"))
+	take("a spawn with it", spawn("ann", "", ""))
+	refuse("the default again", "ann", func() error { return r.Set(ctx, Person(), SetModel, "") })
 	byDefault = "script/demo"
+	take("another default", r.Set(ctx, Person(), SetModel, ""))
 	take("a model with a price", model(ann, "paid"))
 	take("a spec with a model that the session overrides", spec(ann, "odd"))
 	refuse("the end of the override", "ann", func() error {

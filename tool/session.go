@@ -160,7 +160,7 @@ func (t *Team) SetModel(ctx context.Context, c Caller, key, provider, model stri
 	if err != nil && !team.IsCode(err, team.CodeNotFound) {
 		return s, err
 	}
-	if err := t.checkSession(ctx, s, modelRef(provider, model, spec.AgentSpec)); err != nil {
+	if err := t.checkSession(ctx, s, provider, model, spec.AgentSpec); err != nil {
 		return s, err
 	}
 	if own {
@@ -192,7 +192,7 @@ func (t *Team) SetAgent(ctx context.Context, c Caller, key, agent string, exact 
 	}
 	spec, err := t.spec(ctx, agent, exact)
 	if err == nil {
-		err = t.checkSession(ctx, s, modelRef(s.ProviderOverride, s.ModelOverride, spec.AgentSpec))
+		err = t.checkSession(ctx, s, s.ProviderOverride, s.ModelOverride, spec.AgentSpec)
 	}
 	if err != nil {
 		return s, spec, err

@@ -26,6 +26,7 @@ const (
 	SetLeadAnswers     = "lead-answers" // short for answerer.permission leader, with the value "permissions"
 	SetDeadline        = "approval-deadline"
 	SetTurnRounds      = "turn-rounds"
+	SetModel           = "model"
 	SetVerifyTimeout   = services.SettingVerifyTimeout
 	SetWebURL          = services.SettingWebURL
 )
@@ -47,6 +48,7 @@ var settings = []setting{
 	{SetMaxHops, "how often a message may be handed on", strconv.Itoa(team.MaxHops), checkCount(team.MaxHops)},
 	{SetAnswerer, "who else than a person answers: answerer.plan, .permission, .delegation or .review; leader, reviewer or person", "", checkAnswerer},
 	{SetDeadline, "how long plans, permissions and delegations wait for an answer; 0: no limit", "0", checkDuration},
+	{SetModel, "model of sessions without one of their own or of their agent, as anthropic/NAME (default: that of config.yaml)", "", checkModel},
 	{SetModels, "models that agents choose by themselves, as anthropic/* script/demo (default: all of configured providers)", "", checkModels},
 	{ledger.SettingLane, "turns of a lane at once: lane.main, .teammate, .subagent, .internal_announce or .cron", "", checkAtLeastOne(team.MaxLaneWidth)},
 	{ledger.SettingSessionDepth, "how deep child sessions may be nested", "1", checkAtLeastOne(ledger.MaxSessionDepth)},
@@ -141,13 +143,23 @@ func (t *Team) Set(ctx context.Context, c Caller, name, value string) error {
 			return err
 		}
 	}
+	if value != "" {
+		if err := s.check(value); err != nil {
+			return err
+		}
+	}
+	if name == SetModel {
+		if err := t.checkTeamModel(ctx, value); err != nil {
+			return err
+		}
+	}
 	before, err := t.setting(ctx, name)
 	if err != nil {
 		return err
 	}
 	if value == "" {
 		err = t.as(c).Set(ctx, name, nil)
-	} else if err = s.check(value); err == nil {
+	} else {
 		err = t.as(c).Set(ctx, name, value)
 	}
 	if err != nil {
@@ -237,6 +249,13 @@ func checkModels(v string) error {
 		if provider, model, ok := strings.Cut(f, "/"); f != "*" && (!ok || provider == "" || model == "") {
 			return team.Errorf(team.CodeInvalid, "invalid model %q: provider/model is needed, in which * is any text", f)
 		}
+	}
+	return nil
+}
+
+func checkModel(v string) error {
+	if provider, model, ok := strings.Cut(v, "/"); !ok || provider == "" || model == "" {
+		return team.Errorf(team.CodeInvalid, "invalid model %q: provider/model is needed", v).WithHint("teamctl models")
 	}
 	return nil
 }

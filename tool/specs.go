@@ -227,14 +227,19 @@ func (t *Team) checkSpawn(ctx context.Context, in SpawnIn) error {
 	if !team.KindOf(in.Agent).Sessions {
 		return nil
 	}
-	model := in.Model
+	var spec team.AgentSpec
 	if in.AgentType != "" {
-		spec, err := t.spec(ctx, in.AgentType, true)
+		s, err := t.spec(ctx, in.AgentType, true)
 		if err != nil {
 			return err
 		}
-		if model == "" {
-			model = modelRef("", "", spec.AgentSpec)
+		spec = s.AgentSpec
+	}
+	model := in.Model
+	if model == "" {
+		var err error
+		if model, err = t.modelRef(ctx, "", "", spec); err != nil {
+			return err
 		}
 	}
 	if model != "" && t.Env.CheckModel != nil {
@@ -248,6 +253,9 @@ func (t *Team) checkSpawn(ctx context.Context, in SpawnIn) error {
 // noteModel adds remarks on the model to the answer of a spawn.
 func (t *Team) noteModel(ctx context.Context, out []Spawned) {
 	if t.Env.CheckModel == nil {
+		return
+	}
+	if ref, err := t.Model(ctx); err != nil || ref != "" {
 		return
 	}
 	for i, s := range out {

@@ -24,6 +24,8 @@ const (
 	settingBudgets     = "budgets"
 	settingMCP         = "mcp"
 	settingLanes       = "lanes"
+	settingModel       = SetModel
+	settingAgents      = "agents"
 )
 
 // upSetting is a setting of the team as the file has it.
@@ -58,6 +60,8 @@ func (u *upper) has() (names []string) {
 		{settingBudgets, !u.budgets().None()},
 		{settingMCP, len(u.f.MCP) > 0},
 		{settingLanes, len(u.f.Lanes) > 0},
+		{settingModel, u.f.Model != ""},
+		{settingAgents, len(u.f.Agents) > 0},
 	} {
 		if one.has {
 			names = append(names, one.name)
@@ -127,7 +131,7 @@ func (u *upper) set(ctx context.Context, t *Team) error {
 // changes; if the caller may not make one of them, all are refused.
 func (u *upper) differing(ctx context.Context, t *Team) (list []upSetting, err error) {
 	var names []string
-	for _, read := range []func(context.Context, *Team) (upSetting, error){u.worktrees, u.hooks, u.permissions, u.limits, u.servers, u.lanes} {
+	for _, read := range []func(context.Context, *Team) (upSetting, error){u.worktrees, u.hooks, u.permissions, u.limits, u.servers, u.lanes, u.model, u.agents} {
 		s, err := read(ctx, t)
 		if err != nil {
 			return nil, err
@@ -354,6 +358,61 @@ func (u *upper) lanes(ctx context.Context, t *Team) (upSetting, error) {
 				if err := t.Set(ctx, u.caller, ledger.SettingLane+string(lane), strconv.Itoa(width)); err != nil {
 					return err
 				}
+			}
+		}
+		return nil
+	}
+	return s, nil
+}
+
+// model is the model of sessions that have none of their own. A file without one leaves it as it is.
+func (u *upper) model(ctx context.Context, t *Team) (upSetting, error) {
+	s := upSetting{name: settingModel}
+	if u.f.Model == "" {
+		return s, nil
+	}
+	was, err := t.Model(ctx)
+	if err != nil {
+		return s, err
+	}
+	if s.now = u.f.Model; was != "" {
+		s.was = was
+	}
+	s.set = func(ctx context.Context) error { return t.Set(ctx, u.caller, SetModel, u.f.Model) }
+	return s, nil
+}
+
+// agents are the specs of the file. Those that the file leaves out stay as they are.
+func (u *upper) agents(ctx context.Context, t *Team) (upSetting, error) {
+	s := upSetting{name: settingAgents}
+	if len(u.f.Agents) == 0 {
+		return s, nil
+	}
+	have, err := t.Specs(ctx)
+	if err != nil {
+		return s, err
+	}
+	var was, differ []team.AgentSpec
+	for _, spec := range u.f.Agents {
+		i := slices.IndexFunc(have, func(h ledger.Spec) bool { return h.ID == spec.ID })
+		if i >= 0 {
+			was = append(was, have[i].AgentSpec)
+			if same, err := sameJSON(have[i].AgentSpec, spec); err != nil || same {
+				if err != nil {
+					return s, err
+				}
+				continue
+			}
+		}
+		differ = append(differ, spec)
+	}
+	if s.now = u.f.Agents; len(was) > 0 {
+		s.was = was
+	}
+	s.set = func(ctx context.Context) error {
+		for _, spec := range differ {
+			if _, err := t.PutSpec(ctx, u.caller, spec); err != nil {
+				return err
 			}
 		}
 		return nil

@@ -43,7 +43,11 @@ func Preview(ctx context.Context, t *tool.Team, s ledger.Session) (out Prompt, e
 	if err != nil {
 		return out, err
 	}
-	_, info, err := cfg.Open(modelOf(s, spec, cfg))
+	ref, err := p.modelOf(ctx, s, spec, cfg)
+	if err != nil {
+		return out, err
+	}
+	_, info, err := cfg.Open(ref)
 	if err != nil {
 		return out, err
 	}

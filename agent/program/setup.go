@@ -103,7 +103,10 @@ func (p *Program) resolve(ctx context.Context, s ledger.Session, turn ledger.Cla
 		return llm.Setup{}, err
 	}
 	p.learn(cfg, servers)
-	ref := modelOf(s, spec, cfg)
+	ref, err := p.modelOf(ctx, s, spec, cfg)
+	if err != nil {
+		return llm.Setup{}, err
+	}
 	serves, info, err := cfg.Open(ref)
 	if err != nil {
 		return llm.Setup{}, err
@@ -174,14 +177,18 @@ func (p *Program) spec(ctx context.Context, s ledger.Session) (team.AgentSpec, e
 	return spec.AgentSpec, err
 }
 
-// modelOf returns the session's model: its own override, else its spec's, else that of
-// config.yaml, which defaults to the script model.
-func modelOf(s ledger.Session, spec team.AgentSpec, cfg *config.Config) model.Ref {
+// modelOf returns the session's model: its own override, else its spec's, else the team's, else
+// that of config.yaml, which defaults to the script model.
+func (p *Program) modelOf(ctx context.Context, s ledger.Session, spec team.AgentSpec, cfg *config.Config) (model.Ref, error) {
 	switch m := spec.Defaults.Model; {
 	case s.ModelOverride != "":
-		return model.Ref{Provider: s.ProviderOverride, Model: s.ModelOverride}
+		return model.Ref{Provider: s.ProviderOverride, Model: s.ModelOverride}, nil
 	case m.Model != "":
-		return model.Ref{Provider: m.Provider, Model: m.Model}
+		return model.Ref{Provider: m.Provider, Model: m.Model}, nil
 	}
-	return cfg.Default
+	of, err := p.Team.Model(ctx)
+	if err != nil || of == "" {
+		return cfg.Default, err
+	}
+	return model.ParseRef(of)
 }

@@ -82,6 +82,8 @@ func Parse(name string, data []byte) (*File, error) {
 		{"confine", r.boolean("confine", &f.Confine)},
 		{"writable", r.texts("writable", &f.Writable)},
 		{"lanes", r.lanes(&f.Lanes)},
+		{"model", r.model(&f.Model)},
+		{"agents", r.agents(&f.Agents)},
 		{"mcp", r.servers(&f.MCP)},
 		{"members", func(n ast.Node) { ms = r.members(n) }},
 		{"edges", func(n ast.Node) { es = r.edges(n) }},

@@ -25,6 +25,8 @@ type File struct {
 	Confine     bool             `json:"confine,omitempty" jsonschema:"confine all members of agent llm, which then can write in their worktrees only"`
 	Writable    []string         `json:"writable,omitempty" jsonschema:"further files and directories for all confined members, relative to this file"`
 	Lanes       Lanes            `json:"lanes,omitempty"`
+	Model       string           `json:"model,omitempty" jsonschema:"provider/model for members of agent llm that have none of their own or of their agent"`
+	Agents      []team.AgentSpec `json:"agents,omitempty" jsonschema:"agents for members of agent llm, with the fields of agent.toml"`
 	MCP         Servers          `json:"mcp,omitempty"`
 	Members     []Member         `json:"members,omitempty" jsonschema:"teammates to spawn"`
 	Edges       []Edge           `json:"edges,omitempty" jsonschema:"who works with whom, and how; they grant nothing"`
