@@ -351,7 +351,7 @@ var rooms = map[string]room{
 		why: "cmd wires the rooms and speaks to people; libraries that do the work belong to a room",
 	},
 	"scripts": {may: []string{"internal/fakecli", "team", leaf, "backends", "internal/proc", "backends/bundle", "backends/inproc", "ledger", "inbox", "supervisor", "tool", "tool/op", "tool/teamfile", "internal/control", "internal/tui"}, libs: []string{xsys, "github.com/google/jsonschema-go"}, why: "programs for developers"},
-	"bench":   {may: []string{"internal/fakecli", "team", leaf, "backends", "backends/bundle", "backends/tmux", "backends/pty", "backends/inproc", "ledger", "inbox", "mail", "worktree", "supervisor", "tool", "agent", "agent/llm", "agent/model", "internal/courier", "internal/control", "internal/tui/term"}, libs: []string{xsys, sqlite, "github.com/creack/pty"}, why: "programs for developers"},
+	"bench":   {may: []string{"internal/fakecli", "team", leaf, "backends", "backends/bundle", "backends/tmux", "backends/pty", "backends/inproc", "ledger", "inbox", "mail", "worktree", "supervisor", "tool", "agent", "agent/llm", "agent/model", "internal/adapter", "internal/courier", "internal/control", "internal/tui/term"}, libs: []string{xsys, sqlite, "github.com/creack/pty"}, why: "programs for developers"},
 	".": {
 		may: []string{"team", "tool", "internal/control", "agent/models"}, never: noSQL,
 		why: "the front door of the library: the operations, with a supervisor for those that need one",

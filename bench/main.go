@@ -41,7 +41,7 @@ type env struct {
 	log     io.Writer
 }
 
-var benchmarks = []benchmark{startup, worktrees, claims, growth, mailBench, appends, board, scratchpad,
+var benchmarks = []benchmark{startup, worktrees, claims, growth, mailBench, appends, board, scratchpad, transcripts,
 	unread, watch, copies, turns, thoughts, thinkers, soak, spawn, exits, memoryUse, cpu, adopt, relay, attach, screens, latency}
 
 func main() {
