@@ -222,11 +222,18 @@ func (s *server) steers(ctx context.Context, l letter) bool {
 const fromPerson = "person"
 
 // PersonLine is a line that a person has typed, as input of a session: it is the person's
-// own and not framed as mail is. While a turn runs it steers, as the backlog has it.
-func PersonLine(text string) ledger.Input {
+// own and not framed as mail is. While a turn runs it steers, as the backlog has it. keep is as in
+// ServeIn, nil for lines that are short.
+func PersonLine(text string, keep func(text string) (short, name string)) ledger.Input {
+	facts := map[string]string{"task": cut(oneLine(text), maxToken)}
+	if keep != nil {
+		if short, name := keep(text); name != "" {
+			text, facts["long"] = short, name
+		}
+	}
 	return ledger.Input{NewEntry: ledger.NewEntry{
 		Kind: ledger.EntryUser, Content: text, Source: fromPerson + ":" + team.NewUUID(), Provenance: encode(provenance{From: fromPerson}),
-		Meta: encode(map[string]string{"task": cut(oneLine(text), maxToken)}),
+		Meta: encode(facts),
 	}}
 }
 

@@ -236,7 +236,7 @@ func (d *driven) do(a act) {
 		d.tell(text)
 		say(d.texts, "lead")
 	case "person":
-		_, err := d.led.TakeIn(d.t.Context(), ledger.TakeIn{Session: d.m.SessionKey, Inputs: []ledger.Input{PersonLine(text)}})
+		_, err := d.led.TakeIn(d.t.Context(), ledger.TakeIn{Session: d.m.SessionKey, Inputs: []ledger.Input{PersonLine(text, nil)}})
 		if team.ReasonOf(err) == team.ReasonBacklogFull {
 			return // who types sees it
 		}

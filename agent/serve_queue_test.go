@@ -93,7 +93,7 @@ func steerAtEveryMoment(t *testing.T, typed bool) {
 						sent = s.tell(steer)
 						return
 					}
-					out, err := s.led.TakeIn(s.t.Context(), ledger.TakeIn{Session: s.m.SessionKey, Inputs: []ledger.Input{PersonLine(steer)}})
+					out, err := s.led.TakeIn(s.t.Context(), ledger.TakeIn{Session: s.m.SessionKey, Inputs: []ledger.Input{PersonLine(steer, nil)}})
 					if err != nil || !out.Backlogged {
 						s.t.Errorf("%+v, %v", out, err)
 					}

@@ -248,7 +248,7 @@ func nextRequests(ctx context.Context, e env, w *world, _ *fakemodel.Server) (_ 
 		}
 		kid, err := s.led.OpenSession(ctx, ledger.NewSession{Key: fmt.Sprintf("agent:default:subagent:%d", i), Owner: s.session})
 		if err == nil {
-			_, err = s.led.TakeIn(ctx, ledger.TakeIn{Session: kid.Key, Hop: 1, Inputs: []ledger.Input{agent.PersonLine("@@say found")}})
+			_, err = s.led.TakeIn(ctx, ledger.TakeIn{Session: kid.Key, Hop: 1, Inputs: []ledger.Input{agent.PersonLine("@@say found", nil)}})
 		}
 		if err == nil {
 			err = s.rests(ctx)

@@ -148,7 +148,7 @@ func (s *speaker) turn(ctx context.Context, text string) (done, start time.Durat
 }
 
 func (s *speaker) say(ctx context.Context, text string) error {
-	_, err := s.led.TakeIn(ctx, ledger.TakeIn{Session: s.session, Inputs: []ledger.Input{agent.PersonLine(text)}})
+	_, err := s.led.TakeIn(ctx, ledger.TakeIn{Session: s.session, Inputs: []ledger.Input{agent.PersonLine(text, nil)}})
 	return err
 }
 

@@ -1,6 +1,22 @@
 package ledger
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// MaxEntryText is the maximum size in bytes of a text within its entry; a longer one is in a file.
+const MaxEntryText = 32 << 10
+
+// ShortText returns what an entry has of a text that is in a file: its first characters, its size and
+// the file's name, which the meta of the entry has as long.
+func ShortText(text string, begins int, file string) string {
+	rs := []rune(text)
+	if len(rs) > begins {
+		rs = append(rs[:begins-1:begins-1], '…')
+	}
+	return fmt.Sprintf("%s\n[%d bytes, in the file %s]", string(rs), len(text), file)
+}
 
 // Piece is a part of the content of an entry whose whole text is in a file: an item of a backlog.
 type Piece struct {

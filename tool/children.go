@@ -5,9 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
 
+	"github.com/teamctl/teamctl/internal/atomicfile"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 )
@@ -164,11 +166,15 @@ func (t *Team) SendSession(ctx context.Context, c Caller, in InjectIn) (Injected
 		return out, team.Errorf(team.CodeLimit, "the message has %d bytes, at most %d are taken", len(in.Message), MaxInjection).WithReason(team.ReasonMessageTooLarge).
 			WithHint("write it to a file, and send its name")
 	}
-	entry, err := injection(c, from, in)
+	hop, err := t.nextHop(ctx, from)
 	if err != nil {
 		return out, err
 	}
-	hop, err := t.nextHop(ctx, from)
+	text, file, err := t.keepText(ctx, s, in.Message)
+	if err != nil {
+		return out, err
+	}
+	entry, err := injection(c, from, in, text, file)
 	if err != nil {
 		return out, err
 	}
@@ -179,13 +185,35 @@ func (t *Team) SendSession(ctx context.Context, c Caller, in InjectIn) (Injected
 	return out, err
 }
 
-// injection is a text as the entry that it becomes.
-func injection(c Caller, from string, in InjectIn) (ledger.NewEntry, error) {
-	e := ledger.NewEntry{Kind: ledger.EntryUser, Content: in.Message, Channel: team.ChannelInternal, Source: "inject:" + team.NewUUID()}
+// keepText writes a text that is too long for an entry to a file of the member of the session, and
+// returns what the entry has instead, and the file's name.
+func (t *Team) keepText(ctx context.Context, s ledger.Session, text string) (short, file string, err error) {
+	if len(text) <= ledger.MaxEntryText {
+		return text, "", nil
+	}
+	m, err := t.Ledger.MemberBySession(ctx, s.Member)
+	if err != nil {
+		return "", "", err
+	}
+	path, err := atomicfile.WriteNew(t.Layout.Bundle(m.Name).Outputs(), "entry", text)
+	if err != nil {
+		return "", "", team.Errorf(team.CodeUnavailable, "keep a text of %d bytes: %w", len(text), err)
+	}
+	file = filepath.Base(path)
+	return ledger.ShortText(text, maxLabel, file), file, nil
+}
+
+// injection is a text as the entry that it becomes: the text itself, or what is short for the one in
+// a file.
+func injection(c Caller, from string, in InjectIn, text, file string) (ledger.NewEntry, error) {
+	e := ledger.NewEntry{Kind: ledger.EntryUser, Content: text, Channel: team.ChannelInternal, Source: "inject:" + team.NewUUID()}
 	if in.Key != "" {
 		e.Source = "inject:" + cmp.Or(from, c.Name) + ":" + in.Key
 	}
 	who, meta := map[string]any{"from": c.Name}, map[string]any{"task": oneLine(in.Message, maxLabel)}
+	if file != "" {
+		meta["long"] = file
+	}
 	if from != "" {
 		who["session"] = from
 	}

@@ -171,6 +171,44 @@ func TestSendToASession(t *testing.T) {
 	}
 }
 
+// TestLongTextForASession: a text that is too long for an entry is in a file, at once and in the
+// backlog of a turn under way, and is read whole.
+func TestLongTextForASession(t *testing.T) {
+	t.Parallel()
+	r := newTalkRig(t)
+	ctx := t.Context()
+	dev := r.session("dev", "default")
+	s := r.spawned(dev, ChildIn{})
+	first, second := strings.Repeat("a", ledger.MaxEntryText+1), strings.Repeat("b", MaxInjection)
+	for i, text := range []string{first, second, strings.Repeat("c", ledger.MaxEntryText)} {
+		out, err := r.SendSession(ctx, dev, InjectIn{Session: s.Key, Message: text})
+		if err != nil || out.Queued {
+			t.Fatalf("%d: %+v, %v", i, out, err)
+		}
+	}
+	list, err := r.Ledger.Entries(ctx, s.Key, 0, 0)
+	if err != nil || len(list) != 3 {
+		t.Fatalf("%d entries, %v", len(list), err)
+	}
+	if len(list[0].Content) > 1000 || len(list[1].Content) > 1000 || len(list[2].Content) != ledger.MaxEntryText {
+		t.Errorf("entries of %d, %d and %d bytes", len(list[0].Content), len(list[1].Content), len(list[2].Content))
+	}
+	whole, err := r.Transcript(ctx, s)
+	if err != nil || whole[0].Content != first || whole[1].Content != second {
+		t.Errorf("%.100s, %.100s, %v", whole[0].Content, whole[1].Content, err)
+	}
+	if _, err := r.Ledger.ClaimTurn(ctx, ledger.ClaimTurnIn{Member: s.Member, Generation: "g"}); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := r.SendSession(ctx, dev, InjectIn{Session: s.Key, Message: second}); err != nil || !out.Queued {
+		t.Fatalf("%+v, %v", out, err)
+	}
+	waits, err := r.Ledger.Backlog(ctx, s.Key)
+	if err != nil || len(waits) != 1 || len(waits[0].Text) > 1000 || !strings.Contains(string(waits[0].Meta), `"long":"entry-`) {
+		t.Errorf("%.500v, %v", waits, err)
+	}
+}
+
 // TestHistoryIsBounded: the answer has 100 KB of the newest texts, the newest in part if it alone
 // is longer, and the rest by further calls; it has nothing of other members.
 func TestHistoryIsBounded(t *testing.T) {

@@ -111,9 +111,6 @@ func (t *turn) result(ctx context.Context, c model.Call, m meta, r Result) error
 	})
 }
 
-// maxEntry is the maximum size in bytes of a text within its entry.
-const maxEntry = 32 << 10
-
 // keep is Keep for the turn. A text that cannot be written to a file stays in the ledger.
 func (t *turn) keep(text string, begins int) (short, name string) {
 	short, name, err := Keep(t.Texts, text, begins)
@@ -127,13 +124,13 @@ func (t *turn) keep(text string, begins int) (short, name string) {
 // entry, which begins with that many characters, and the file's name, "" for a text that stays in
 // its entry.
 func Keep(texts Texts, text string, begins int) (short, name string, err error) {
-	if len(text) <= maxEntry || texts == nil {
+	if len(text) <= ledger.MaxEntryText || texts == nil {
 		return text, "", nil
 	}
 	if name, err = texts.Keep(text); err != nil || name == "" {
 		return text, "", err
 	}
-	return fmt.Sprintf("%s\n[%d bytes, in the file %s]", cutRunes(text, begins), len(text), name), name, nil
+	return ledger.ShortText(text, begins, name), name, nil
 }
 
 func (t *turn) tool(name string) *Tool {

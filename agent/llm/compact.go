@@ -66,8 +66,7 @@ func (t *turn) compact(ctx context.Context, keep, why string) error {
 		if next.size() > int(mustShrink*float64(before)) {
 			continue
 		}
-		i := next.compaction()
-		entry := ledger.NewEntry{Kind: ledger.EntryCompaction, Content: next.entries[i].Content, Meta: next.metas[i].raw()}
+		entry := t.compaction(next)
 		err := t.commit(ctx, "record a compaction", func(c context.Context) ([]ledger.Entry, error) {
 			return t.Sessions.EndCalls(c, ledger.TurnResults{Ref: t.ref, Entries: []ledger.NewEntry{entry}})
 		})
@@ -78,6 +77,14 @@ func (t *turn) compact(ctx context.Context, keep, why string) error {
 		return t.read(ctx)
 	}
 	return fail("the conversation cannot be compacted: a summary leaves more than three quarters of it (%s)", why)
+}
+
+// compaction returns the entry of the compaction that has led to a conversation.
+func (t *turn) compaction(next *transcript) ledger.NewEntry {
+	i := next.compaction()
+	text, m := next.entries[i].Content, next.metas[i]
+	text, m.Long = t.keep(text, shortResult)
+	return ledger.NewEntry{Kind: ledger.EntryCompaction, Content: text, Meta: m.raw()}
 }
 
 // compactAsked compacts the conversation if that was requested since the last compaction; done

@@ -36,7 +36,7 @@ func TestLongResult(t *testing.T) {
 	t.Parallel()
 	files := kept{}
 	tr := &turn{Runner: &Runner{Texts: files}, desk: &testDesk{}}
-	long := strings.Repeat("x", maxEntry+1)
+	long := strings.Repeat("x", ledger.MaxEntryText+1)
 	for text, name := range map[string]string{long: "a", long[1:]: "", "full disk" + long: ""} {
 		short, got := tr.keep(text, shortResult)
 		if got != name || name == "" && short != text || name != "" && len(short) > 1000 {
@@ -79,7 +79,7 @@ func TestLongAnswer(t *testing.T) {
 	files := kept{}
 	ref := model.Ref{Provider: "p", Model: "m"}
 	tr := &turn{Runner: &Runner{Texts: files}, desk: &testDesk{}, setup: Setup{Model: ref}}
-	said, raw := strings.Repeat("y", maxEntry+1), `["`+strings.Repeat("z", maxEntry)+`"]`
+	said, raw := strings.Repeat("y", ledger.MaxEntryText+1), `["`+strings.Repeat("z", ledger.MaxEntryText)+`"]`
 	e, _ := tr.answer(model.Answer{Message: model.Message{Role: model.RoleAssistant, From: ref, Raw: json.RawMessage(raw), Parts: []model.Part{{Text: said}}}})
 	if len(e.Content)+len(e.Raw)+len(e.Meta) > 4000 || len(files) != 2 {
 		t.Errorf("%d bytes in the entry, %d of them the provider's; %d files", len(e.Content)+len(e.Raw), len(e.Raw), len(files))
@@ -105,7 +105,7 @@ func TestLongInput(t *testing.T) {
 	t.Parallel()
 	files := kept{}
 	tr := &turn{Runner: &Runner{Texts: files}, desk: &testDesk{}, setup: Setup{Model: model.Ref{Provider: "p", Model: "m"}}}
-	long := json.RawMessage(`{"content":"` + strings.Repeat("x", maxEntry) + `"}`)
+	long := json.RawMessage(`{"content":"` + strings.Repeat("x", ledger.MaxEntryText) + `"}`)
 	e, calls := tr.answer(model.Answer{Message: model.Message{Role: model.RoleAssistant, Parts: []model.Part{
 		{Call: &model.Call{ID: "1", Name: "read", Input: json.RawMessage(`{}`)}}, {Call: &model.Call{ID: "2", Name: "write", Input: long}},
 	}}})
@@ -134,5 +134,34 @@ func TestLongInput(t *testing.T) {
 	delete(files, "a")
 	if c = read(); !c.gone["2"] || c.gone["1"] {
 		t.Errorf("gone: %v", c.gone)
+	}
+}
+
+// TestLongSummary: a long summary stands in a file, and goes to the model whole.
+func TestLongSummary(t *testing.T) {
+	t.Parallel()
+	files := kept{}
+	tr := &turn{Runner: &Runner{Texts: files}, desk: &testDesk{}}
+	long := strings.Repeat("s", ledger.MaxEntryText+1)
+	before := conversation(t, "u task", "a one", "u more", "a two", "u newest")
+	next := before.shortened(0).summarised(0, long, "")
+	e := tr.compaction(next)
+	if len(e.Content) > 4000 || len(files) != 1 || !strings.Contains(files["a"], long) {
+		t.Fatalf("%d bytes in the entry, %d files", len(e.Content), len(files))
+	}
+	read := func() string {
+		c := conversation(t, "u task", "a one", "u more", "a two", "u newest")
+		c.texts = files
+		if err := c.add(ledger.Entry{Seq: 9, NewEntry: e}); err != nil {
+			t.Fatal(err)
+		}
+		return c.entries[c.compaction()].Content
+	}
+	if got := read(); got != next.entries[next.compaction()].Content {
+		t.Errorf("%d bytes are read, want the summary of %d", len(got), len(long))
+	}
+	delete(files, "a")
+	if got := read(); !strings.Contains(got, "in the file a]") {
+		t.Errorf("%.300s", got)
 	}
 }

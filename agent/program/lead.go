@@ -68,7 +68,7 @@ func (p *Program) say(ctx context.Context, text string) (source string, out ledg
 	if err != nil {
 		return "", out, err
 	}
-	line := agent.PersonLine(p.secrets.Hide(text))
+	line := agent.PersonLine(p.secrets.Hide(text), p.keep)
 	in := ledger.TakeIn{Session: s.Key, Inputs: []ledger.Input{line}}
 	if s.LastSeq == 0 {
 		in.Inputs = []ledger.Input{agent.FirstEntry(p.first(ctx)), line}

@@ -3,12 +3,8 @@ package tools
 import (
 	"bytes"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/google/uuid"
 
 	"github.com/teamctl/teamctl/internal/atomicfile"
 )
@@ -89,11 +85,8 @@ func (s *Space) Spill(tool, text string) (string, error) {
 
 // Spill writes a text to a new file of dir that survives a power failure, and returns its path.
 func Spill(dir, tool, text string) (string, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", fmt.Errorf("keep a long result: %w", err)
-	}
-	file := filepath.Join(dir, tool+"-"+uuid.NewString()+".txt")
-	if err := atomicfile.Write(file, []byte(text), 0o600, true); err != nil {
+	file, err := atomicfile.WriteNew(dir, tool, text)
+	if err != nil {
 		return "", fmt.Errorf("keep a long result: %w", err)
 	}
 	return file, nil

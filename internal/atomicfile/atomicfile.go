@@ -35,6 +35,16 @@ func Write(path string, data []byte, perm fs.FileMode, sync bool) error {
 	return nil
 }
 
+// WriteNew writes a text to a file of its own, PREFIX-*.txt with mode 0600, in dir, which it creates
+// if it is missing. The text is on disk when it returns the path.
+func WriteNew(dir, prefix, text string) (path string, err error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", fmt.Errorf("make %s: %w", dir, err)
+	}
+	path = filepath.Join(dir, prefix+"-"+rand.Text()+".txt")
+	return path, Write(path, []byte(text), 0o600, true)
+}
+
 // WriteRoot is Write for the plain file name in an open directory.
 func WriteRoot(root *os.Root, name string, data []byte, perm fs.FileMode, sync bool) error {
 	tmp, err := writeTemp(root, name, data, perm, sync)
