@@ -32,6 +32,7 @@ var checks = []check{
 	{"it is interrupted", interrupted},
 	{"kill -9 of the supervisor in mid-turn loses nothing", supervisorKilled},
 	{"it resumes the same conversation", resumes},
+	{"renamed while it runs, it goes on in its conversation", renamed},
 	{"a plan is shown and answered", planned},
 	{"a question is asked and answered", questioned},
 	{"a rule of the team answers for a person", ruled},
@@ -464,13 +465,75 @@ func resumes(ctx context.Context, w *world, _ agentlab.Client) (string, error) {
 	if _, err := w.teamctl(ctx, "restart", "mate"); err != nil {
 		return "", err
 	}
+	return "", w.inConversation(ctx, "mate")
+}
+
+// inConversation checks that an agent answers a message in the conversation that began with its prompt.
+func (w *world) inConversation(ctx context.Context, name string) error {
 	token := w.token("resumed")
-	if _, err := w.send(ctx, "@@say "+token); err != nil {
-		return "", err
+	if _, err := w.sendTo(ctx, name, "@@say "+token); err != nil {
+		return err
 	}
 	r, err := w.answered(ctx, token)
 	if err == nil && !strings.Contains(r.Body, w.prompt) {
 		err = errors.New("the first prompt is not in its conversation")
 	}
-	return "", err
+	return err
+}
+
+// renamed checks an agent that gets another name in mid-turn, and its former name again: a message
+// that it has not had is not lost, it goes on in its conversation, and its tools know its name.
+func renamed(ctx context.Context, w *world, c agentlab.Client) (string, error) {
+	for _, names := range [][2]string{{"mate", "friend"}, {"friend", "mate"}} {
+		from, to := names[0], names[1]
+		if err := w.idle(ctx, from); err != nil {
+			return "", err
+		}
+		then, mail, called := w.token("then"), w.token("mail"), w.token("called")
+		if err := w.longOf(ctx, from, w.busy, then); err != nil {
+			return "", err
+		}
+		if _, err := w.sendTo(ctx, from, "keep "+mail); err != nil {
+			return "", err
+		}
+		if _, err := w.teamctl(ctx, "rename", "--restart", from, to); err != nil {
+			return "", err
+		}
+		if _, err := w.asked(ctx, mail); err != nil {
+			return "", err
+		}
+		if err := w.idle(ctx, to); err != nil {
+			return "", err
+		}
+		if err := w.inConversation(ctx, to); err != nil {
+			return "", err
+		}
+		call := fmt.Sprintf(`@@call %sSendMessage {"type":"message","recipient":"team-lead","content":"%s"}`, c.Tool, called)
+		if _, err := w.sendTo(ctx, to, call); err != nil {
+			return "", err
+		}
+		err := w.until(ctx, "heard by its name", func() (bool, error) {
+			out, err := w.teamctl(ctx, "message", "ls", "--json")
+			if err != nil {
+				return false, err
+			}
+			var sent struct{ Messages []struct{ From, Text string } }
+			if err := json.Unmarshal([]byte(out), &sent); err != nil {
+				return false, fmt.Errorf("read %q: %w", out, err)
+			}
+			for _, m := range sent.Messages {
+				if m.From != team.LeadName && m.Text == called {
+					if m.From != to {
+						return false, fmt.Errorf("its message is from %s, want %s", m.From, to)
+					}
+					return true, nil
+				}
+			}
+			return false, errors.New("its message has not come")
+		})
+		if err != nil {
+			return "", err
+		}
+	}
+	return "", nil
 }
