@@ -20,13 +20,14 @@ import (
 
 // A supervisor that is stopped, or has no free descriptor to accept with, has a socket that can be
 // connected to but never answers. A client whose answer takes longer than aliveAfter therefore
-// pings on a second connection, and again every aliveEvery. A separate goroutine answers the ping,
-// which needs neither the loop nor the disk. Time alone does not decide: on a loaded machine a
-// healthy process may not run for longer than any useful limit, but then one of its threads is
-// runnable, or waits for the disk.
+// pings on a second connection, and again after aliveEvery or more, up to aliveMost (nextPing). A
+// separate goroutine answers the ping, which needs neither the loop nor the disk. Time alone does
+// not decide: on a loaded machine a healthy process may not run for longer than any useful limit,
+// but then one of its threads is runnable, or waits for the disk.
 const (
 	aliveAfter = 2 * time.Second
 	aliveEvery = 3 * time.Second
+	aliveMost  = time.Minute
 	// silentFor is the maximum silence of a process that could run and is idle.
 	silentFor = 5 * time.Second
 	// stoppedFor is the maximum time for a stopped process: a debugger stops one for moments.
@@ -298,11 +299,19 @@ func (c *Client) attended(ctx context.Context) (_ context.Context, stop func()) 
 	}
 }
 
+// nextPing is the pause after a ping that was answered, in a request that has taken so long. It
+// grows with the request: one that follows what happens may be open all day, and is to wake nobody
+// while nothing does.
+func nextPing(taken time.Duration) time.Duration {
+	return min(max(taken, aliveEvery), aliveMost)
+}
+
 // attend pings the supervisor until ctx ends.
 func (c *Client) attend(ctx context.Context, cancel context.CancelCauseFunc, waited time.Duration) {
-	t := time.NewTicker(aliveEvery)
+	began := time.Now().Add(-waited)
+	t := time.NewTimer(aliveMost)
 	defer t.Stop()
-	for ; ; waited = aliveEvery {
+	for {
 		who, err := reachAfter(ctx, c.socket, "", waited)
 		if err == nil && who == nobody { // the request itself notices that it has exited
 			err = silently(ctx, c.lock)
@@ -311,6 +320,8 @@ func (c *Client) attend(ctx context.Context, cancel context.CancelCauseFunc, wai
 			cancel(err)
 			return
 		}
+		waited = nextPing(time.Since(began))
+		t.Reset(waited)
 		select {
 		case <-ctx.Done():
 			return

@@ -146,6 +146,23 @@ func TestSilence(t *testing.T) {
 	}
 }
 
+// A request that stays open pings less and less often, and never stops: a screen that is open all day
+// wakes nobody for it in most of any ten seconds, and still notices a supervisor that is stopped.
+func TestOpenRequestPingsSeldom(t *testing.T) {
+	t.Parallel()
+	var pings int
+	for taken := aliveAfter; taken < time.Hour; pings++ {
+		pause := nextPing(taken)
+		if pause < aliveEvery || pause > time.Minute || pause > max(aliveEvery, taken) {
+			t.Fatalf("after %s it pings in %s", taken, pause)
+		}
+		taken += pause
+	}
+	if pings > 70 {
+		t.Errorf("%d pings in an hour", pings)
+	}
+}
+
 // A claim that lies in the socket of a stopped supervisor, and is tried again in the same
 // context, is one claim: the supervisor carries it out once it goes on.
 func TestClaimAtAStoppedSupervisor(t *testing.T) {
