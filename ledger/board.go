@@ -61,11 +61,12 @@ const sqlInHand = `SELECT ` + taskCols + ` FROM tasks WHERE id IN (
 		UNION ALL
 		SELECT (SELECT t.id FROM tasks t INDEXED BY idx_tasks_given WHERE t.status = 'pending' AND t.owner IS NOT NULL AND t.owner = m.value
 			ORDER BY t.seq LIMIT 1) FROM json_each(?1) m)
-	ORDER BY status = 'pending', seq, id`
+	ORDER BY status = 'pending', review IS NOT NULL OR verification IS NOT NULL, seq, id`
 
 // InHand returns each session's current task: the oldest that it works on,
-// otherwise the oldest that is assigned to it. A session without a task is
-// missing from the result.
+// otherwise the oldest that it has handed in (see Task.Verification and
+// Task.Review), otherwise the oldest that is assigned to it. A session without a
+// task is missing from the result.
 func (l *Ledger) InHand(ctx context.Context, sessions []string) (map[string]Task, error) {
 	list, err := read(ctx, l.db, "read tasks in hand", scanTask, sqlInHand, mustJSON(append([]string{}, sessions...)))
 	out := make(map[string]Task, len(list))

@@ -215,14 +215,16 @@ func TestNumbersOfTheBoardAreRepaired(t *testing.T) {
 	}
 }
 
-// A member's current task is the one that it works on, before one that is
-// assigned to it.
+// A member's current task is the one that it works on, before one that it has
+// handed in, and that before one that is assigned to it: the shell of a member
+// that goes on while its work is verified has the number and the attempt of what
+// it goes on with.
 func TestInHand(t *testing.T) {
 	t.Parallel()
 	ctx := ctxFor(t)
 	l := newTeam(t, "a", "b", "c")
 	must[[]Task](t)(l.CreateTasks(ctx, []NewTask{
-		{Subject: "done"}, {Subject: "given to a"}, {Subject: "a works"}, {Subject: "a works too"},
+		{Subject: "done"}, {Subject: "given to a"}, {Subject: "a works", Verify: "make check"}, {Subject: "a works too", Verify: "make check"},
 		{Ref: "x", Subject: "free"}, {Subject: "given to b", DependsOn: []string{"x"}}, {Subject: "given to b too"},
 	}, "lead"))
 	end(t, l, false, 1)
@@ -232,11 +234,16 @@ func TestInHand(t *testing.T) {
 	for _, id := range []string{"3", "4"} {
 		must[*Task](t)(l.Claim(ctx, ClaimIn{Owner: "s-a", ID: id}))
 	}
-	got := map[string]string{}
-	for session, task := range must[map[string]Task](t)(l.InHand(ctx, []string{"s-a", "s-b", "s-c"})) {
-		got[session] = task.ID
-	}
-	if diff := cmp.Diff(map[string]string{"s-a": "3", "s-b": "6"}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+	for _, c := range []struct{ handIn, want string }{{"", "3"}, {"3", "4"}, {"4", "3"}} {
+		if c.handIn != "" {
+			must[[]string](t)(l.Complete(ctx, TaskRef{ID: c.handIn, Owner: "s-a", Attempt: 1}, Result{Summary: "done"}))
+		}
+		got := map[string]string{}
+		for session, task := range must[map[string]Task](t)(l.InHand(ctx, []string{"s-a", "s-b", "s-c"})) {
+			got[session] = task.ID
+		}
+		if diff := cmp.Diff(map[string]string{"s-a": c.want, "s-b": "6"}, got); diff != "" {
+			t.Errorf("%q is handed in (-want +got):\n%s", c.handIn, diff)
+		}
 	}
 }

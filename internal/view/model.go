@@ -175,12 +175,19 @@ func (s Snapshot) Active() []Task {
 	return out
 }
 
-// TaskOf returns the current task of a member.
-func (s Snapshot) TaskOf(name string) (Task, bool) {
+// TaskOf returns the current task of a member: one that it works on, before one that it has
+// submitted.
+func (s Snapshot) TaskOf(name string) (found Task, ok bool) {
 	for _, t := range s.Tasks {
-		if t.Active() && t.Owner == name {
+		if !t.Active() || t.Owner != name {
+			continue
+		}
+		if t.Note == "" {
 			return t, true
 		}
+		if !ok {
+			found, ok = t, true
+		}
 	}
-	return Task{}, false
+	return found, ok
 }
