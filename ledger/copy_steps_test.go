@@ -47,9 +47,8 @@ func TestCopyBesideAWriter(t *testing.T) {
 	defer func() { _ = other.Close() }()
 	writer := New(other, Direct(other))
 	end, written := make(chan struct{}), make(chan error, 1)
-	first := make(chan struct{})
+	wrote := make(chan struct{}) // a write, if somebody waits for one
 	go func() {
-		n := 0
 		for {
 			select {
 			case <-end:
@@ -57,20 +56,24 @@ func TestCopyBesideAWriter(t *testing.T) {
 				return
 			default:
 			}
-			n++
 			_, err := writer.CreateTasks(t.Context(), []NewTask{{Subject: "a", Description: "d"}, {Subject: "b", Description: "d"}}, "t")
 			if err != nil {
 				written <- err
 				return
 			}
-			if n == 1 {
-				close(first)
+			select {
+			case wrote <- struct{}{}:
+			default:
 			}
 		}
 	}()
-	<-first
 	list := make([]Copy, 3)
 	for i := range list {
+		select {
+		case <-wrote: // each copy has more than the one before
+		case err := <-written:
+			t.Fatal(err)
+		}
 		if list[i], err = led.CopyTo(t.Context(), filepath.Join(filepath.Dir(path), "copies"), len(list)); err != nil {
 			t.Fatal(err)
 		}
