@@ -85,7 +85,8 @@ func (t *Team) deletedTask(ctx context.Context, id string, err error) (TaskDelet
 // Answered is an approval after an answer.
 type Answered struct {
 	ledger.Approval
-	Outcome string `json:"outcome,omitempty"` // already_approved or already_rejected
+	Outcome string               `json:"outcome,omitempty"` // already_approved or already_rejected
+	Rule    *team.PermissionRule `json:"rule,omitempty"`    // that allows it from now on, if the answer was for always
 }
 
 // answered forgives an answer that was given before with the same contents. Where they differ it
@@ -110,7 +111,7 @@ func (t *Team) answered(ctx context.Context, in AnswerIn, a ledger.Approval, err
 		return Answered{Approval: x}, team.Errorf(team.CodeConflict, "%s %d was already %s by %s, with another %s", x.Kind, x.ID, x.State, x.AnsweredBy, other).
 			WithReason(team.ReasonAlreadyResolved).WithHint(fmt.Sprintf("teamctl approvals show %d", x.ID))
 	}
-	return Answered{x, Already + string(x.State)}, nil
+	return Answered{Approval: x, Outcome: Already + string(x.State)}, nil
 }
 
 // differs names the first part of an answer that is not as it was given before; "" if none is.

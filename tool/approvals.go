@@ -55,6 +55,7 @@ type AnswerIn struct {
 	Answers      []string        `json:"answers,omitempty"`         // of a permission with questions, one for each
 	UpdatedInput json.RawMessage `json:"updated_input,omitempty"`   // of a permission
 	Updates      json.RawMessage `json:"permission_updates,omitempty"`
+	Always       bool            `json:"always,omitempty"` // add the rule that allows it from now on; see RuleFor
 }
 
 // Approvals lists pending requests; with all also answered ones. Before that it queues requests
@@ -206,13 +207,26 @@ func (t *Team) deliver(ctx context.Context, c Caller, s ledger.Settled) {
 
 // Answer answers a pending approval request and notifies the requester. It is the only way to
 // answer: no message can. A person may answer all requests, a member those for its role, and
-// nobody its own.
+// nobody its own. With Always it adds a rule after the approval; the same answer again adds it if
+// that was cut short.
 func (t *Team) Answer(ctx context.Context, c Caller, in AnswerIn) (Answered, error) {
-	a, err := t.answer(ctx, c, in)
-	if err != nil {
-		return t.answered(ctx, in, a, err)
+	var rule team.PermissionRule
+	if in.Always {
+		var err error
+		if rule, err = t.ruleToAdd(ctx, c, in); err != nil {
+			return Answered{}, err
+		}
 	}
-	return Answered{Approval: a}, nil
+	a, err := t.answer(ctx, c, in)
+	out := Answered{Approval: a}
+	if err != nil {
+		out, err = t.answered(ctx, in, a, err)
+	}
+	if err == nil && in.Always {
+		out.Rule = &rule
+		err = t.allow(ctx, c, rule)
+	}
+	return out, err
 }
 
 // answer is Answer, and refuses a request that was answered before.

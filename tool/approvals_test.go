@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
@@ -505,5 +507,93 @@ func TestAnsweredByTheLeadItself(t *testing.T) {
 	}
 	if n := len(r.inbox("planner")); n != 2 { // nobody answers once more
 		t.Errorf("planner has %d messages", n)
+	}
+}
+
+// An approval for always adds the rule that the request showed, and the next such request is not
+// asked. Only a person adds one, and what is refused changes nothing.
+func TestAlwaysAllowed(t *testing.T) {
+	t.Parallel()
+	r := newTalkRig(t)
+	ctx := t.Context()
+	a, reviewer := r.as("a", team.RoleExecutor), r.as("lead-like", team.RoleLeader)
+	r.set(SetLeadAnswers, "permissions")
+	ask := func(command string) ledger.Approval {
+		t.Helper()
+		p, err := r.AskPermission(ctx, a, PermissionIn{ToolName: "Bash", Input: json.RawMessage(`{"command":"` + command + `"}`)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	answer := func(p ledger.Approval, c Caller, in AnswerIn) (Answered, error) {
+		in.ID = strconv.FormatInt(p.ID, 10)
+		return r.Answer(ctx, c, in)
+	}
+	always := AnswerIn{Approve: true, Always: true}
+	first := ask("npm publish")
+	for name, c := range map[string]struct {
+		by   Caller
+		p    ledger.Approval
+		in   AnswerIn
+		code team.Code
+	}{
+		"a member":      {reviewer, first, always, team.CodeDenied},
+		"a rejection":   {Person(), first, AnswerIn{Feedback: "no", Always: true}, team.CodeInvalid},
+		"another input": {Person(), first, AnswerIn{Approve: true, Always: true, UpdatedInput: json.RawMessage(`{"command":"make"}`)}, team.CodeInvalid},
+		"a star":        {Person(), ask("rm *"), always, team.CodeInvalid},
+	} {
+		if _, err := answer(c.p, c.by, c.in); !team.IsCode(err, c.code) {
+			t.Errorf("%s: %v, want %s", name, err, c.code)
+		}
+		if now, err := r.Ledger.Approval(ctx, strconv.FormatInt(c.p.ID, 10)); err != nil || now.State != ledger.ApprovalPending {
+			t.Errorf("%s: it is %s, %v", name, now.State, err)
+		}
+	}
+	rules := func() []team.PermissionRule {
+		t.Helper()
+		p, err := r.Permissions(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p.Allow
+	}
+	if got := rules(); len(got) != 0 {
+		t.Fatalf("rules after what was refused: %v", got)
+	}
+
+	rule := team.PermissionRule{Tool: "shell", Command: "npm publish"}
+	// It is killed after the approval; the same answer again does the rest.
+	if _, err := answer(first, Person(), AnswerIn{Approve: true}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		got, err := answer(first, Person(), always)
+		if err != nil || got.Outcome != "already_approved" || got.Rule == nil || !cmp.Equal(*got.Rule, rule) {
+			t.Errorf("%+v, %v", got, err)
+		}
+		if diff := cmp.Diff([]team.PermissionRule{rule}, rules()); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+	if p := ask("npm publish"); p.State != ledger.ApprovalApproved {
+		t.Errorf("the next is %s", p.State)
+	}
+	if p := ask("npm publish --force"); p.State != ledger.ApprovalPending {
+		t.Errorf("another is %s", p.State)
+	}
+	if n := len(r.events(team.EventPermissionsChanged)); n != 1 {
+		t.Errorf("%d changes of the rules are logged", n)
+	}
+
+	// A rule that denies comes first: none can allow it.
+	if err := r.SetPermissions(ctx, Person(), team.Permissions{Deny: []team.PermissionRule{{Tool: "shell", Command: "*--force*"}}}); err != nil {
+		t.Fatal(err)
+	}
+	if p := ask("make"); p.State == ledger.ApprovalPending {
+		got, err := answer(p, Person(), always)
+		if err != nil || len(rules()) != 1 || got.Outcome != "" {
+			t.Errorf("%+v, %v, rules %v", got, err, rules())
+		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
+	"slices"
 
 	"github.com/teamctl/teamctl/internal/permit"
 	"github.com/teamctl/teamctl/ledger"
@@ -20,9 +22,8 @@ func (t *Team) Permissions(ctx context.Context) (team.Permissions, error) {
 
 // SetPermissions replaces the rules. Only a person may: rules answer requests in a person's place.
 func (t *Team) SetPermissions(ctx context.Context, c Caller, p team.Permissions) error {
-	if !c.Person {
-		return team.Errorf(team.CodeDenied, "%s may not change the permission rules", c.Name).
-			WithReason(team.ReasonRole).WithHint("teamctl approvals rules --help: a person sets them at a shell")
+	if err := mayRule(c); err != nil {
+		return err
 	}
 	for _, list := range [][]team.PermissionRule{p.Deny, p.Allow} {
 		for _, r := range list {
@@ -40,4 +41,53 @@ func (t *Team) SetPermissions(ctx context.Context, c Caller, p team.Permissions)
 	}
 	_, err = t.as(c).Event(ctx, ledger.Event{What: team.EventPermissionsChanged, Data: data})
 	return err
+}
+
+func mayRule(c Caller) error {
+	if c.Person {
+		return nil
+	}
+	return team.Errorf(team.CodeDenied, "%s may not change the permission rules", c.Name).
+		WithReason(team.ReasonRole).WithHint("teamctl approvals rules --help: a person sets them at a shell")
+}
+
+// RuleFor returns the rule that would allow the like of a permission request from now on; ok is
+// false if there is none that means this request and little else.
+func (t *Team) RuleFor(ctx context.Context, a ledger.Approval) (rule team.PermissionRule, ok bool, err error) {
+	return approval.RuleFor(ctx, t.Ledger, a)
+}
+
+// ruleToAdd checks an approval that adds a rule.
+func (t *Team) ruleToAdd(ctx context.Context, c Caller, in AnswerIn) (team.PermissionRule, error) {
+	if err := mayRule(c); err != nil {
+		return team.PermissionRule{}, err
+	}
+	a, err := t.Ledger.Approval(ctx, in.ID)
+	if err != nil {
+		return team.PermissionRule{}, err
+	}
+	if a.Kind != ledger.ApprovePermission || !in.Approve {
+		return team.PermissionRule{}, team.Errorf(team.CodeInvalid, "only an approved permission can be allowed from now on")
+	}
+	if len(in.UpdatedInput) > 0 {
+		return team.PermissionRule{}, team.Errorf(team.CodeInvalid, "a call with another input cannot be allowed from now on: the rule would be for what was asked")
+	}
+	rule, ok, err := t.RuleFor(ctx, a)
+	if err == nil && !ok {
+		err = team.Errorf(team.CodeInvalid, "no rule can allow permission %d from now on, and little else", a.ID).
+			WithReason(team.ReasonBadRule).WithHint(fmt.Sprintf("teamctl approvals approve %d; wider rules: teamctl approvals rules --help", a.ID))
+	}
+	return rule, err
+}
+
+// allow adds a rule, unless the team has it.
+func (t *Team) allow(ctx context.Context, c Caller, rule team.PermissionRule) error {
+	return ledger.Revise(ctx, t.as(c), approval.SettingPermissions, func(p *team.Permissions) (*ledger.Event, bool, error) {
+		if slices.ContainsFunc(p.Allow, func(r team.PermissionRule) bool { return reflect.DeepEqual(r, rule) }) {
+			return nil, false, nil
+		}
+		p.Allow = append(p.Allow, rule)
+		data, err := json.Marshal(p)
+		return &ledger.Event{Who: c.Name, What: team.EventPermissionsChanged, Data: data}, true, err
+	})
 }

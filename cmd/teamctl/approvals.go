@@ -97,8 +97,14 @@ func newApprovalShow(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if !a.out.value(x) {
-					a.showApproval(x)
+				if a.out.value(x) {
+					return nil
+				}
+				a.showApproval(x)
+				if rule, ok, err := t.RuleFor(cmd.Context(), x); err != nil || !ok || x.State != ledger.ApprovalPending {
+					return err
+				} else {
+					a.out.line("%-12s %s", "--always adds", plain.Visible(rule.String()))
 				}
 				return nil
 			})
@@ -139,8 +145,12 @@ func newApprove(a *app) *cobra.Command {
 		Short: "Approve a request",
 		Long: `Approve a request. An approved plan puts its member into the given mode; an approved
 review completes the task; an approved delegation is carried out. If the request
-contains a question, give the answer too, as one of the options or in your own words.`,
-		Example: "  teamctl approvals approve 3\n  teamctl approvals approve 3 --mode acceptEdits\n  teamctl approvals approve 3 --answer \"the second one\"",
+contains a question, give the answer too, as one of the options or in your own words.
+
+With --always a rule of the team (teamctl approvals rules) allows the same permission
+from now on: the very command or file, or the tool for that member. "approvals show"
+names the rule. Only a person may add one.`,
+		Example: "  teamctl approvals approve 3\n  teamctl approvals approve 3 --always\n  teamctl approvals approve 3 --mode acceptEdits\n  teamctl approvals approve 3 --answer \"the second one\"",
 		Args:    takes(1, 1, "the id of an approval"),
 
 		ValidArgsFunction: first(a.completeApprovals(true)),
@@ -165,6 +175,7 @@ contains a question, give the answer too, as one of the options or in your own w
 	cmd.Flags().StringVar(&in.Mode, "mode", "", "of a plan: the permission mode in which the member continues (default: default)")
 	cmd.Flags().StringVar(&input, "input", "", "permitted input of the tool, as JSON (permission requests only)")
 	cmd.Flags().StringVar(&in.Feedback, "feedback", "", "what the member is told with it")
+	cmd.Flags().BoolVar(&in.Always, "always", false, "of a permission: allow the same from now on, by a rule of the team")
 	a.complete(cmd, "mode", words("default", "acceptEdits", "bypassPermissions", "dontAsk"))
 	return cmd
 }
@@ -203,6 +214,9 @@ func (a *app) answer(ctx context.Context, id string, in tool.AnswerIn) error {
 			again = " already"
 		}
 		a.out.line("%s %d of %s: %s%s", x.Kind, x.ID, x.Name, x.State, again)
+		if x.Rule != nil {
+			a.out.line("allowed from now on: %s", plain.Visible(x.Rule.String()))
+		}
 		if x.ModeFrom != "" {
 			a.out.line("%s continues in mode %s: %s", x.Name, modeOf(x.Mode), x.ModeFrom)
 		}

@@ -363,6 +363,31 @@ func TestFullScreenTwice(t *testing.T) {
 	two.left()
 }
 
+// TestFullScreenAlways: a permission that is allowed from now on is not asked for again.
+func TestFullScreenAlways(t *testing.T) {
+	r := newFaultRig(t)
+	ask := `permission Bash --input '{"command":"make all"}'`
+	r.asks("ann", ask)
+	s := r.sit("one", 120, 36)
+	s.run("teamctl ui --select approval:1")
+	s.shows("A always allow")
+	s.shows("A from now on: allow tool shell, command make all")
+	s.answers("A", "request 1 of ann is approved, and allowed from now on")
+	if x := r.approval(1); x.State != ledger.ApprovalApproved || x.AnsweredBy != team.LeadName {
+		t.Errorf("permission 1 is %s by %s", x.State, x.AnsweredBy)
+	}
+	if rules := r.teamctl("approvals", "rules"); !strings.Contains(rules, "make all") {
+		t.Errorf("the rules are\n%s", rules)
+	}
+	r.asks("bob", ask)
+	r.until("the second request", func() bool { return len(r.approvals()) == 2 })
+	if x := r.approval(2); x.State != ledger.ApprovalApproved || x.AnsweredBy != "rules of the team" {
+		t.Errorf("permission 2 is %s by %s", x.State, x.AnsweredBy)
+	}
+	s.types("q")
+	s.left()
+}
+
 // TestFullScreenKilled: a screen whose supervisor was killed says so and since when, and
 // what happened meanwhile once there is one again. A screen that is killed loses nothing,
 // and the next one leaves the terminal as it was before the first.

@@ -185,6 +185,7 @@ func (s *screenTeam) Do(ctx context.Context, d view.Deed) (view.Done, error) {
 	var said struct {
 		Message   string `json:"message"`
 		Outcome   string `json:"outcome"`
+		Rule      *team.PermissionRule
 		MessageID string `json:"message_id"`
 		Name      string `json:"name"`
 		Comment   struct {
@@ -209,6 +210,9 @@ func (s *screenTeam) Do(ctx context.Context, d view.Deed) (view.Done, error) {
 			state = "already " + state
 		}
 		done.Said = fmt.Sprintf("request %d of %s is %s", d.Approval, d.Member, state)
+		if said.Rule != nil {
+			done.Said += ", and allowed from now on: " + said.Rule.String()
+		}
 	case a.ID == "add-task":
 		done.Said = fmt.Sprintf("task %s is added: %s", said.Task.ID, said.Task.Subject)
 	case a.Operation == "ReviewSend":
@@ -248,6 +252,8 @@ func deedInput(a view.Action, d view.Deed) (map[string]any, error) {
 	switch a.ID {
 	case "approve":
 		return map[string]any{"request_id": fmt.Sprint(d.Approval), "approve": true}, nil
+	case "approve-always":
+		return map[string]any{"request_id": fmt.Sprint(d.Approval), "approve": true, "always": true}, nil
 	case "reject":
 		return map[string]any{"request_id": fmt.Sprint(d.Approval), "approve": false, "feedback": d.Text}, nil
 	case "approve-edited":

@@ -129,6 +129,9 @@ func (m *model) requestLines(id int64, width int) (lines []string, whole bool) {
 			lines = append(lines, "  "+l)
 		}
 	}
+	if r.Rule != "" {
+		put(m.style.Dim(m.keys.hint("approve-always", "from now on:") + " " + plain.Visible(r.Rule)))
+	}
 	if r.Feedback != "" {
 		put("answer: " + safe(r.Feedback))
 	}

@@ -56,7 +56,7 @@ func (m *model) overKeys() []string {
 	k, o := m.keys, m.over
 	switch o.kind {
 	case requestOverlay:
-		return []string{k.hint("approve", "approve"), k.hint("reject", "reject"), k.hint("approve-edited", "edit"), k.hint("answer", "answer"), k.hint("back", "back"), k.hint("scroll-down", "more")}
+		return []string{k.hint("approve", "approve"), k.hint("reject", "reject"), k.hint("approve-always", "always allow"), k.hint("approve-edited", "edit"), k.hint("answer", "answer"), k.hint("back", "back"), k.hint("scroll-down", "more")}
 	case inputOverlay:
 		if o.comment() {
 			return []string{"enter keep the draft", "ctrl-j new line"}

@@ -83,7 +83,7 @@ func TestPictures(t *testing.T) {
 		m := shownOf(shop(), p.cols, p.rows)
 		m.style = Style{On: true}
 		asked := m.request[1]
-		asked.Branch, asked.Description = "teamctl/shop/builder", "publish the release candidate"
+		asked.Branch, asked.Description, asked.Rule = "teamctl/shop/builder", "publish the release candidate", "allow tool shell, command npm publish --tag next"
 		m.request[1] = asked
 		p.with(m)
 		m.refresh()

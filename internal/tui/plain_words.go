@@ -35,7 +35,7 @@ var plainWords = []word{
 }
 
 // aliases are words for actions beside their names.
-var aliases = map[string]string{"say": "message", "tell": "message", "all": "broadcast", "add": "add-task", "delete": "delete-task", "send": "send-review", "depends": "depend"}
+var aliases = map[string]string{"say": "message", "tell": "message", "all": "broadcast", "add": "add-task", "delete": "delete-task", "send": "send-review", "depends": "depend", "always": "approve-always"}
 
 // takes says what follows the word of an action.
 func takes(a view.Action) string {

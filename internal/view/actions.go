@@ -76,6 +76,8 @@ func Actions() []Action {
 		{ID: "approve", Title: "approve", Key: "a", On: approval, Operation: "ApprovalAnswer", Command: "teamctl approvals approve {approval}", Page: true, When: Target.answerable},
 		{ID: "reject", Title: "reject", Key: "x", On: approval, Operation: "ApprovalAnswer", Command: "teamctl approvals reject {approval} --feedback {text}",
 			Asks: "reason, or what to change", Long: true, Page: true},
+		{ID: "approve-always", Title: "always allow", Key: "A", On: approval, Operation: "ApprovalAnswer",
+			Command: "teamctl approvals approve {approval} --always", Page: true, When: Target.permission},
 		{ID: "approve-edited", Title: "edit, then approve", Key: "e", On: approval, Operation: "ApprovalAnswer",
 			Command: "teamctl approvals approve {approval} --input {text}", Asks: "the input that may be used instead, JSON", Long: true, When: Target.permission},
 		{ID: "answer", Title: "answer", Key: "i", On: approval, Operation: "ApprovalAnswer", Command: "teamctl approvals approve {approval} --answer {text}",

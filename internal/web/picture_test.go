@@ -66,7 +66,7 @@ func shown(t *testing.T) map[string]picture {
 	asked := view.Request{
 		ID: 1, Kind: view.NeedPermission, State: "pending", Member: "builder", Agent: "claude", Mode: "default", Branch: "teamctl/shop/builder", Task: "4",
 		Tool: "Bash", Description: "publish the release candidate", Command: "npm publish --tag next", Asked: ago(5 * time.Minute),
-		Rule: `allow {tool: shell, command: "npm publish --tag next"}`,
+		Rule: "allow tool shell, command npm publish --tag next",
 	}
 	graph, err := view.NewGraph(s.Tasks, map[string][]string{"2": {"1"}, "3": {"2"}, "4": {"2"}, "5": {"1"}, "6": {"3", "4", "5"}}, now)
 	if err != nil {

@@ -1,7 +1,9 @@
 package approval
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 
 	"github.com/teamctl/teamctl/internal/permit"
 	"github.com/teamctl/teamctl/ledger"
@@ -19,11 +21,7 @@ func ByRules(ctx context.Context, l *ledger.Ledger, row ledger.Member, r permit.
 	if _, err := l.Setting(ctx, SettingPermissions, &rules); err != nil || rules.None() {
 		return nil, err
 	}
-	r.Member, r.Mode, r.Dir = row.Name, row.Spec.Mode, row.Spec.Cwd
-	if row.Worktree != "" {
-		r.Dir = row.Worktree
-	}
-	switch v, rule := permit.Decide(rules, r); v {
+	switch v, rule := permit.Decide(rules, by(row, r)); v {
 	case permit.Allow:
 		return &ledger.Decided{Approve: true, By: permit.By, Why: "allowed: " + rule}, nil
 	case permit.Deny:
@@ -31,6 +29,48 @@ func ByRules(ctx context.Context, l *ledger.Ledger, row ledger.Member, r permit.
 	case permit.Ask:
 	}
 	return nil, nil
+}
+
+// by is a request by a member.
+func by(row ledger.Member, r permit.Request) permit.Request {
+	r.Member, r.Mode, r.Dir = row.Name, row.Spec.Mode, row.Spec.Cwd
+	if row.Worktree != "" {
+		r.Dir = row.Worktree
+	}
+	return r
+}
+
+// RuleFor returns the rule that would allow the like of a permission request from now on. ok is
+// false where the team's rules never decide (questions, and what came by mail or stands on a screen
+// only), where one denies it, and where no rule means this request and little else.
+func RuleFor(ctx context.Context, l *ledger.Ledger, a ledger.Approval) (rule team.PermissionRule, ok bool, err error) {
+	var asked struct {
+		team.Ask
+		ToolName  string          `json:"tool_name"`
+		Questions []team.Question `json:"questions"`
+	}
+	byMail := a.Message == "" && a.Name != team.LeadName
+	if a.Kind != ledger.ApprovePermission || byMail || json.Unmarshal(a.Payload, &asked) != nil || asked.Screen || len(asked.Questions) > 0 {
+		return rule, false, nil
+	}
+	row, err := l.MemberBySession(ctx, a.Session)
+	if team.IsCode(err, team.CodeNotFound) {
+		return rule, false, nil
+	}
+	if err != nil {
+		return rule, false, err
+	}
+	var rules team.Permissions
+	if _, err := l.Setting(ctx, SettingPermissions, &rules); err != nil {
+		return rule, false, err
+	}
+	asked.Tool = cmp.Or(asked.Tool, asked.ToolName)
+	r := by(row, RequestOf(asked.Ask))
+	if rule, ok = permit.RuleFor(r); !ok {
+		return rule, false, nil
+	}
+	v, _ := permit.Decide(team.Permissions{Deny: rules.Deny, Allow: []team.PermissionRule{rule}}, r)
+	return rule, v == permit.Allow, nil
 }
 
 // RequestOf converts an agent's request for the rules.

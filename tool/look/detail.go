@@ -28,6 +28,15 @@ func Request(ctx context.Context, t *tool.Team, id int64) (view.Request, error) 
 	if m, err := t.Ledger.MemberBySession(ctx, a.Session); err == nil {
 		r.Agent, r.Mode, r.Branch = m.Spec.Agent, string(m.Spec.Mode), m.Branch
 	}
+	if a.State == ledger.ApprovalPending {
+		rule, ok, err := t.RuleFor(ctx, a)
+		if err != nil {
+			return r, err
+		}
+		if ok {
+			r.Rule = "allow " + rule.String()
+		}
+	}
 	return r, nil
 }
 

@@ -131,6 +131,8 @@ type ApprovalOut struct {
 	Message  string          `json:"message"`
 	Outcome  string          `json:"outcome,omitempty"` // already_approved or already_rejected: it was answered so before
 	Approval ledger.Approval `json:"approval"`
+
+	Rule *team.PermissionRule `json:"rule,omitempty"` // that allows it from now on
 }
 
 func planSubmit(ctx context.Context, s *Session, in PlanSubmitIn) (ApprovalOut, error) {
@@ -185,11 +187,12 @@ type ApprovalAnswerIn struct {
 	Answers   []string          `json:"answers,omitempty" jsonschema:"Of a permission that asks questions: an answer to each, in their order."`
 	Input     json.RawMessage   `json:"updated_input,omitempty" jsonschema:"Of a permission: the input with which the tool may be used instead."`
 	Updates   []json.RawMessage `json:"permission_updates,omitempty" jsonschema:"Of a permission: what is allowed from now on too, as the request suggests it."`
+	Always    bool              `json:"always,omitempty" jsonschema:"Of an approved permission: a rule of the team allows the same from now on. Only a person can."`
 }
 
 func approvalAnswer(ctx context.Context, s *Session, in ApprovalAnswerIn) (ApprovalOut, error) {
 	return on(ctx, s, in.TeamRef, func(t *tool.Team, c tool.Caller) (ApprovalOut, error) {
-		answer := tool.AnswerIn{ID: in.RequestID, Approve: in.Approve, Feedback: in.Feedback, Mode: string(in.Mode), Answers: in.Answers, UpdatedInput: in.Input}
+		answer := tool.AnswerIn{ID: in.RequestID, Approve: in.Approve, Feedback: in.Feedback, Mode: string(in.Mode), Answers: in.Answers, UpdatedInput: in.Input, Always: in.Always}
 		if len(in.Updates) > 0 {
 			var err error
 			if answer.Updates, err = json.Marshal(in.Updates); err != nil {
@@ -204,6 +207,10 @@ func approvalAnswer(ctx context.Context, s *Session, in ApprovalAnswerIn) (Appro
 		if a.Outcome != "" {
 			again = " already"
 		}
-		return ApprovalOut{Success: true, Message: string(a.Kind) + " of " + a.Name + " " + string(a.State) + again, Outcome: a.Outcome, Approval: a.Approval}, nil
+		said := string(a.Kind) + " of " + a.Name + " " + string(a.State) + again
+		if a.Rule != nil {
+			said += ", and allowed from now on: " + a.Rule.String()
+		}
+		return ApprovalOut{Success: true, Message: said, Outcome: a.Outcome, Approval: a.Approval, Rule: a.Rule}, nil
 	})
 }

@@ -56,7 +56,7 @@ func (d Doc) Buttons(t view.Target, seen string, command bool) Buttons {
 	}
 	for _, a := range view.ActionsOn(t) {
 		if a.Page {
-			b.List = append(b.List, Button{Action: a, Deed: t.Deed(a), Twice: a.ID == "approve" && command})
+			b.List = append(b.List, Button{Action: a, Deed: t.Deed(a), Twice: (a.ID == "approve" || a.ID == "approve-always") && command})
 		}
 	}
 	return b
@@ -141,7 +141,11 @@ func (d Doc) OnRound(c view.Changes) Buttons {
 func (d Doc) OnRequest(r view.Request) Buttons {
 	for _, n := range d.Snapshot.Needs {
 		if n.Approval == r.ID && r.State == "pending" {
-			return d.Buttons(view.Target{Thing: view.OnApproval, Need: &n}, r.Seen(), r.Command != "")
+			b := d.Buttons(view.Target{Thing: view.OnApproval, Need: &n}, r.Seen(), r.Command != "")
+			if r.Rule == "" {
+				b.List = slices.DeleteFunc(b.List, func(x Button) bool { return x.ID == "approve-always" })
+			}
+			return b
 		}
 	}
 	return Buttons{}
