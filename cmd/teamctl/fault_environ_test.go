@@ -2,20 +2,17 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/backends/pty/vt"
-	"github.com/teamctl/teamctl/internal/openpty"
 	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/team"
 )
@@ -206,14 +203,7 @@ func TestSupervisorGoneUnderBoard(t *testing.T) {
 	c := exec.Command(r.exe, "board")
 	c.Dir, c.Env = r.dir, append(r.env, "TERM=xterm-256color")
 	tty := startOnTerminal(t, c, 80, 24)
-	go func() { // what is drawn has to be taken
-		buf := make([]byte, 4096)
-		for {
-			if _, err := tty.Read(buf); err != nil {
-				return
-			}
-		}
-	}()
+	drawn := readTerminal(tty, io.Discard)
 	for range 3 {
 		r.gone(syscall.SIGKILL)
 		r.until("the board to start a supervisor", func() bool { return proc.Alive(r.supervisorNow()) })
@@ -224,7 +214,7 @@ func TestSupervisorGoneUnderBoard(t *testing.T) {
 	if err := c.Wait(); err != nil {
 		t.Errorf("the board: %v", err)
 	}
-	_ = tty.Close()
+	drawn.close()
 }
 
 // The board in the lead's pane starts no supervisor. It says that none is up, from the
@@ -236,33 +226,14 @@ func TestBoardSaysThatNoSupervisorIsUp(t *testing.T) {
 	c.Dir, c.Env = r.dir, append(r.env, "TERM=xterm-256color", team.EnvDetached+"=1")
 	tty := startOnTerminal(t, c, 100, 30)
 	screen := vt.New(100, 30, 0)
-	var mu sync.Mutex // of screen
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		buf := make([]byte, 4096)
-		for {
-			n, err := tty.Read(buf)
-			mu.Lock()
-			_, _ = screen.Write(buf[:n])
-			mu.Unlock()
-			if err != nil {
-				return
-			}
-		}
-	}()
-	text := func() string {
-		mu.Lock()
-		defer mu.Unlock()
-		return screen.Text(0)
-	}
+	drawn := readTerminal(tty, screen)
+	text := func() string { return drawn.see(func() string { return screen.Text(0) }) }
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("the screen:\n%s", text())
 			_ = c.Process.Kill() // one that failed before the end of the test
 		}
-		_ = tty.Close()
-		<-ended
+		drawn.close()
 	})
 	const down = "supervisor down since "
 	r.until("the member", func() bool { s := text(); return strings.Contains(s, "MEMBERS 1") && !strings.Contains(s, down) })
@@ -295,25 +266,4 @@ func TestSupervisorGoneUnderLogs(t *testing.T) {
 		t.Error(err)
 	}
 	_ = c.Wait() // it ends by the signal
-}
-
-// startOnTerminal starts a command that has a new terminal of its own.
-func startOnTerminal(t *testing.T, c *exec.Cmd, cols, rows uint16) (master *os.File) {
-	t.Helper()
-	master, slave, err := openpty.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = unix.IoctlSetWinsize(int(slave.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Col: cols, Row: rows})
-	if err == nil {
-		c.Stdin, c.Stdout, c.Stderr = slave, slave, slave
-		c.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-		err = c.Start()
-	}
-	_ = slave.Close()
-	if err != nil {
-		_ = master.Close()
-		t.Fatal(err)
-	}
-	return master
 }

@@ -34,11 +34,7 @@ func TestLeaveTeamSession(t *testing.T) {
 		c := exec.CommandContext(ctx, r.exe, "attach")
 		c.Dir, c.Env = r.dir, append(r.env, "TERM=xterm-256color")
 		tty := startOnTerminal(t, c, 120, 36)
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			_, _ = io.Copy(io.Discard, tty) // until the client has gone
-		}()
+		output := readTerminal(tty, io.Discard)
 		r.until("a client in the session", func() bool {
 			return strings.Contains(tmux("list-clients", "-F", "#{client_width}"), "120")
 		})
@@ -50,8 +46,7 @@ func TestLeaveTeamSession(t *testing.T) {
 		if err := c.Wait(); err != nil {
 			t.Errorf("attach: %v", err)
 		}
-		_ = tty.Close()
-		<-done
+		output.close()
 	}
 	toBoard := func() { tmux("select-pane", "-t", "teamctl-f:0.0") }
 	visit(toBoard)

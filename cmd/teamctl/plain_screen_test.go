@@ -5,7 +5,6 @@ import (
 	"os/exec"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -27,27 +26,9 @@ func TestPlainScreen(t *testing.T) {
 	c := exec.CommandContext(ctx, r.exe)
 	c.Dir, c.Env = r.dir, append(r.env, "TERM=xterm-256color", "TEAMCTL_PLAIN=1")
 	tty := startOnTerminal(t, c, 80, 24)
-	var mu sync.Mutex
-	var written []byte
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		buf := make([]byte, 4096)
-		for {
-			n, err := tty.Read(buf)
-			mu.Lock()
-			written = append(written, buf[:n]...)
-			mu.Unlock()
-			if err != nil {
-				return
-			}
-		}
-	}()
-	said := func() string {
-		mu.Lock()
-		defer mu.Unlock()
-		return strings.ReplaceAll(string(written), "\r\n", "\n")
-	}
+	var written strings.Builder
+	output := readTerminal(tty, &written)
+	said := func() string { return strings.ReplaceAll(output.see(written.String), "\r\n", "\n") }
 	shows := func(pattern string) []string {
 		t.Helper()
 		re := regexp.MustCompile("(?m)^" + pattern)
@@ -106,8 +87,7 @@ func TestPlainScreen(t *testing.T) {
 	if err := c.Wait(); err != nil {
 		t.Errorf("teamctl: %v\n%s", err, said())
 	}
-	_ = tty.Close()
-	<-done
+	output.close()
 	if n := strings.Count(said(), "added 2 from elsewhere"); n != 1 {
 		t.Errorf("a change was told %d times", n)
 	}

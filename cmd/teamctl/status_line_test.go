@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 )
@@ -87,33 +86,14 @@ func TestStatusOfTheSession(t *testing.T) {
 	c := exec.CommandContext(ctx, r.exe, "attach")
 	c.Dir, c.Env = r.dir, append(r.env, "TERM=xterm-256color")
 	tty := startOnTerminal(t, c, 120, 36)
-	var mu sync.Mutex
 	var seen strings.Builder
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		buf := make([]byte, 4096)
-		for {
-			n, err := tty.Read(buf)
-			mu.Lock()
-			seen.Write(buf[:n])
-			mu.Unlock()
-			if err != nil {
-				return // the client has gone
-			}
-		}
-	}()
+	output := readTerminal(tty, &seen)
 	for _, want := range []string{"f ·1 0/1", "leave: C-b d"} {
-		r.until(want, func() bool {
-			mu.Lock()
-			defer mu.Unlock()
-			return strings.Contains(seen.String(), want)
-		})
+		r.until(want, func() bool { return strings.Contains(output.see(seen.String), want) })
 	}
 	r.command("tmux", "-S", pane.Socket, "detach-client", "-s", "teamctl-f")
 	if err := c.Wait(); err != nil {
 		t.Errorf("attach: %v", err)
 	}
-	_ = tty.Close()
-	<-done
+	output.close()
 }
