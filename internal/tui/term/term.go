@@ -61,11 +61,11 @@ type Terminal struct {
 	dev    *device
 	color  bool
 
-	frames chan Frame // newest frame not painted yet
-	redo   chan struct{}
-	quit   chan struct{}
-	all    sync.WaitGroup
-	once   sync.Once
+	frames          chan Frame // newest frame not painted yet
+	redo            chan struct{}
+	quit            chan struct{}
+	reader, painter sync.WaitGroup
+	once            sync.Once
 
 	mu      sync.Mutex // held while a frame is painted, and while the terminal is lent
 	paused  bool
@@ -105,8 +105,8 @@ func open(line tcell.Tty, dev *device, o Options, painted func(frame int, at tim
 		Events: events, screen: screen, dev: dev, color: o.Color, painted: painted,
 		frames: make(chan Frame, 1), redo: make(chan struct{}, 1), quit: make(chan struct{}),
 	}
-	t.all.Go(func() { t.read(events) })
-	t.all.Go(t.paint)
+	t.reader.Go(func() { t.read(events) })
+	t.painter.Go(t.paint)
 	return t, nil
 }
 
@@ -218,8 +218,9 @@ func (t *Terminal) Close() {
 		if t.dev != nil {
 			t.dev.giveUpSoon()
 		}
+		t.painter.Wait() // the library's screen may not be drawn on while it ends
 		t.screen.Fini()
-		t.all.Wait()
+		t.reader.Wait()
 	})
 }
 
