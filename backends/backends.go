@@ -2,6 +2,7 @@ package backends
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/teamctl/teamctl/team"
@@ -96,6 +97,16 @@ type Exit struct {
 
 // Success reports whether the exit status was observed and is 0.
 func (e Exit) Success() bool { return e.Known && e.Signal == "" && e.Code == 0 }
+
+// Imposed reports whether the agent ended because its terminal, its shim or the machine
+// did. Its exit status, even 0, then says nothing about its work.
+func (e Exit) Imposed() bool {
+	switch why, _, _ := strings.Cut(e.Reason, "; "); why {
+	case ReasonPaneKilled, ReasonServerGone, ReasonTerminalGone, ReasonShimTerminated:
+		return true
+	}
+	return false
+}
 
 // Done reports whether the exit status is 125: done, do not restart.
 func (e Exit) Done() bool { return e.Known && e.Signal == "" && e.Code == 125 }

@@ -9,4 +9,6 @@ const (
 	ReasonTerminalGone = team.WhyTerminalGone // the terminal hung up; the shim cannot know why
 	ReasonOOM          = team.WhyOOM          // the kernel killed it at its memory limit
 	ReasonShimKilled   = team.WhyShimKilled   // the shim died without recording the exit
+	// The shim was sent SIGTERM, as all processes are when the machine shuts down.
+	ReasonShimTerminated = team.WhyShimTerminated
 )

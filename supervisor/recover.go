@@ -90,10 +90,10 @@ func (s *Supervisor) recover(ctx context.Context, was ledger.Member, named bool)
 }
 
 // lost reports whether a member was not the cause of its end: the end was not observed, or its
-// terminal went away.
+// terminal or the machine went away.
 func lost(r ledger.Member) bool {
 	return r.ExitText == "exit unknown" || strings.Contains(r.Reason, backends.ReasonServerGone) ||
-		strings.Contains(r.Reason, backends.ReasonTerminalGone)
+		strings.Contains(r.Reason, backends.ReasonTerminalGone) || strings.Contains(r.Reason, backends.ReasonShimTerminated)
 }
 
 // startedAgain is the reason why a member is alive that its restart policy has started meanwhile.

@@ -5,39 +5,40 @@ import "slices"
 // Reasons of a member's state (the REASON of ps, reason of a Member in JSON). Those that end in a
 // colon or a space begin a reason; what follows is for people.
 const (
-	WhyCrashLoop    = "crash loop: gave up"
-	WhyDone         = "exit 125: done"
-	WhyEndedUnseen  = "ended while no supervisor looked"
-	WhyExecFailed   = "exec failed: "
-	WhyExitZero     = "exit 0"
-	WhyFilesLost    = "its files could not be read"
-	WhyGoexit       = "the agent's goroutine was ended by runtime.Goexit"
-	WhyInterrupted  = "its start was interrupted"
-	WhyLimited      = string(Limited)
-	WhyNoHooks      = "its program runs no hooks (a setting or a policy may turn them off): mail is typed when it is idle, and states are read off its screen"
-	WhyNoRestart    = "restart policy never"
-	WhyNotReady     = "not ready after "
-	WhyOOM          = "oom"
-	WhyOwnerGone    = "supervisor stopped"
-	WhyPaneKilled   = "pane killed"
-	WhyPanic        = "panic: "
-	WhyPaused       = "paused"
-	WhyServerGone   = "tmux server gone"
-	WhyShimKilled   = "shim killed"
-	WhyStartFailed  = "start failed: "
-	WhyStopped      = "stopped"
-	WhyTerminalGone = "terminal gone"
-	WhyUnknown      = "state unknown, it may live: "
-	WhyWaiting      = string(Waiting)
-	StopApproved    = "approved"
-	StopAlreadyLeft = "already_left"
-	StopAlready     = "already_stopped"
-	StopDeadline    = "deadline"
-	StopFailed      = "failed"
-	StopForced      = "forced"
-	StopRejected    = "rejected"
-	StopRequested   = "requested"
-	StopUnasked     = "stopped"
+	WhyCrashLoop      = "crash loop: gave up"
+	WhyDone           = "exit 125: done"
+	WhyEndedUnseen    = "ended while no supervisor looked"
+	WhyExecFailed     = "exec failed: "
+	WhyExitZero       = "exit 0"
+	WhyFilesLost      = "its files could not be read"
+	WhyGoexit         = "the agent's goroutine was ended by runtime.Goexit"
+	WhyInterrupted    = "its start was interrupted"
+	WhyLimited        = string(Limited)
+	WhyNoHooks        = "its program runs no hooks (a setting or a policy may turn them off): mail is typed when it is idle, and states are read off its screen"
+	WhyNoRestart      = "restart policy never"
+	WhyNotReady       = "not ready after "
+	WhyOOM            = "oom"
+	WhyOwnerGone      = "supervisor stopped"
+	WhyPaneKilled     = "pane killed"
+	WhyPanic          = "panic: "
+	WhyPaused         = "paused"
+	WhyServerGone     = "tmux server gone"
+	WhyShimKilled     = "shim killed"
+	WhyShimTerminated = "shim terminated"
+	WhyStartFailed    = "start failed: "
+	WhyStopped        = "stopped"
+	WhyTerminalGone   = "terminal gone"
+	WhyUnknown        = "state unknown, it may live: "
+	WhyWaiting        = string(Waiting)
+	StopApproved      = "approved"
+	StopAlreadyLeft   = "already_left"
+	StopAlready       = "already_stopped"
+	StopDeadline      = "deadline"
+	StopFailed        = "failed"
+	StopForced        = "forced"
+	StopRejected      = "rejected"
+	StopRequested     = "requested"
+	StopUnasked       = "stopped"
 )
 
 var stateReasons = []Word{
@@ -60,6 +61,7 @@ var stateReasons = []Word{
 	{WhyPaused, "It is paused."},
 	{WhyServerGone, "The tmux server ended while it was running."},
 	{WhyShimKilled, "Its shim was killed before it could record the exit."},
+	{WhyShimTerminated, "Its shim was sent SIGTERM, as every process is when the machine shuts down."},
 	{WhyStartFailed, "It could not be started."},
 	{WhyStopped, "An agent in the supervisor's process ended because it was stopped."},
 	{WhyTerminalGone, "Its terminal hung up."},

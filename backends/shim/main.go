@@ -105,7 +105,8 @@ type state struct {
 
 	// pendingHang ends the wait for an agent whose terminal is closed.
 	pendingHang <-chan time.Time
-	hung        bool
+	hung        bool // its terminal is closed
+	told        bool // it was sent SIGTERM
 }
 
 // prepare performs steps 1 to 4 of the package comment.

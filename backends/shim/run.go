@@ -72,6 +72,7 @@ func (s *state) run() backends.Exit {
 	}
 
 	ws := s.wait(sigs)
+	s.look(sigs)
 	e.At, e.Ran = time.Now(), time.Since(began)
 	e.Known, e.Code = true, ws.ExitStatus()
 	if ws.Signaled() {
@@ -80,8 +81,11 @@ func (s *state) run() backends.Exit {
 	if unrecorded != nil {
 		e.Known, e.Code, e.Signal, e.Reason = false, -1, "", "start failed: "+unrecorded.Error()
 	}
-	if s.hung {
+	switch {
+	case s.hung:
 		e.Reason = backends.ReasonTerminalGone
+	case s.told:
+		e.Reason = backends.ReasonShimTerminated
 	}
 	s.oom(&e)
 	n, err := s.endLeftovers()
@@ -137,6 +141,7 @@ func (s *state) wait(sigs <-chan os.Signal) syscall.WaitStatus {
 func (s *state) handle(sig os.Signal) {
 	switch sig {
 	case unix.SIGTERM:
+		s.told = true
 		s.signalAgent(unix.SIGTERM)
 	case unix.SIGHUP:
 		// Only the session leader is notified of a closed terminal: forward
@@ -153,6 +158,20 @@ func (s *state) handle(sig os.Signal) {
 	default:
 		// SIGINT and SIGQUIT were meant for the agent, which is in the
 		// foreground and gets them; SIGCHLD only wakes the shim.
+	}
+}
+
+// look notes why the agent may have ended, if that has not been handled: the agent can see
+// the end of its terminal, or the signal of a machine that shuts down, before its shim does.
+func (s *state) look(sigs <-chan os.Signal) {
+	s.hung = s.hung || s.tty && terminalGone()
+	for {
+		select {
+		case sig := <-sigs:
+			s.told = s.told || sig == unix.SIGTERM
+		default:
+			return
+		}
 	}
 }
 

@@ -114,6 +114,50 @@ func TestStatusAndEvents(t *testing.T) {
 	}
 }
 
+// A machine that shuts down sends SIGTERM to the shim and to its agent, in any order; many agents
+// exit with status 0 then.
+func TestTerminatedWithTheMachine(t *testing.T) {
+	t.Parallel()
+	for _, order := range []string{"shim", "agent"} {
+		l := launch(t, "sh", "-c", "trap 'exit 0' TERM; : >up; while :; do sleep 0.05; done")
+		c := start(t, l)
+		for !exists(filepath.Join(l.Dir, "up")) {
+			time.Sleep(10 * time.Millisecond)
+		}
+		pr, err := bundle.ReadProc(l.Bundle, l.Generation)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if order == "agent" { // it has ended before the shim can handle a signal
+			for _, sig := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGTERM} {
+				if err := proc.Signal(pr.Shim, sig); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := proc.Signal(pr.Agent, syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+			for proc.Alive(pr.Agent) {
+				time.Sleep(10 * time.Millisecond)
+			}
+			err = proc.Signal(pr.Shim, syscall.SIGCONT)
+		} else {
+			err = proc.Signal(pr.Shim, syscall.SIGTERM)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := exitCode(t, c); got != 0 {
+			t.Errorf("%s first: status %d", order, got)
+		}
+		if e, err := bundle.ReadExit(l.Bundle, l.Generation); err != nil || !e.Known || e.Code != 0 || e.Reason != backends.ReasonShimTerminated {
+			t.Errorf("%s first: %+v, %v", order, e, err)
+		}
+	}
+}
+
+func exists(path string) bool { _, err := os.Stat(path); return err == nil }
+
 func TestOneGeneration(t *testing.T) {
 	t.Parallel()
 	l := launch(t, "sh", "-c", "exec sleep 1000")
@@ -145,7 +189,7 @@ func TestOneGeneration(t *testing.T) {
 	if got := exitCode(t, c); got != 128+15 {
 		t.Errorf("status %d", got)
 	}
-	if e, err := bundle.ReadExit(l.Bundle, l.Generation); err != nil || e.Signal != "SIGTERM" || !e.Known || e.Reason != "" {
+	if e, err := bundle.ReadExit(l.Bundle, l.Generation); err != nil || e.Signal != "SIGTERM" || !e.Known || e.Reason != backends.ReasonShimTerminated {
 		t.Errorf("exit = %+v, %v", e, err)
 	}
 	if _, err := bundle.ReadExit(l.Bundle, "other"); !team.IsCode(err, team.CodeNotFound) {

@@ -88,6 +88,10 @@ func TestFault18ServerKilled(t *testing.T) {
 	h := mustStart(t, b, l)
 	l2 := backendtest.Launch(t, r, "stubborn", "stubborn")
 	h2 := mustStart(t, b, l2)
+	// One that ends with the terminal, and with status 0.
+	l4 := backendtest.Launch(t, r, "polite")
+	l4.Argv = []string{"/bin/sh", "-c", "trap '' HUP; cat >/dev/null; exit 0"}
+	h4 := mustStart(t, b, l4)
 	idle(t, l)
 	idle(t, l2)
 	first := h.Pane()
@@ -98,8 +102,8 @@ func TestFault18ServerKilled(t *testing.T) {
 	if err := proc.Signal(srv.id, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	for _, h := range []backends.Handle{h, h2} {
-		if e := ended(t, h); e.Reason != backends.ReasonServerGone || e.Success() {
+	for _, h := range []backends.Handle{h, h2, h4} {
+		if e := ended(t, h); e.Reason != backends.ReasonServerGone || !e.Imposed() || h != h4 && e.Success() {
 			t.Errorf("exit = %+v; want %q", e, backends.ReasonServerGone)
 		}
 	}

@@ -121,7 +121,7 @@ func (p Policy) Judge(restart team.RestartPolicy, e backends.Exit, ran time.Dura
 		return Verdict{Next: team.Completed, Reason: team.WhyDone}
 	case e.ExecFailed:
 		return Verdict{Next: team.Failed, Failures: failures + 1, Reason: e.Reason}
-	case e.Success() && restart != team.RestartAlways:
+	case e.Success() && !e.Imposed() && restart != team.RestartAlways:
 		return Verdict{Next: team.Completed, Reason: team.WhyExitZero}
 	case restart == team.RestartNever:
 		return Verdict{Next: team.Failed, Failures: failures + 1, Reason: team.WhyNoRestart}

@@ -37,6 +37,25 @@ func TestBackoffGrowsToItsCap(t *testing.T) {
 	}
 }
 
+// An agent that exits with status 0 because its terminal or the machine goes down has not completed
+// its work.
+func TestImposedEndIsNoCompletion(t *testing.T) {
+	t.Parallel()
+	p := Policy{}.WithDefaults()
+	for _, why := range []string{backends.ReasonTerminalGone, backends.ReasonServerGone, backends.ReasonPaneKilled, backends.ReasonShimTerminated, backends.ReasonShimTerminated + "; more"} {
+		e := backends.Exit{Known: true, Reason: why}
+		if v := p.Judge(team.RestartOnFailure, e, time.Minute, 0); v.Next != team.Backoff {
+			t.Errorf("%s: %+v", why, v)
+		}
+		if v := p.Judge(team.RestartNever, e, time.Minute, 0); v.Next != team.Failed {
+			t.Errorf("%s, never started again: %+v", why, v)
+		}
+	}
+	if v := p.Judge(team.RestartOnFailure, backends.Exit{Known: true, Reason: "2 processes left"}, time.Minute, 0); v.Next != team.Completed {
+		t.Errorf("by itself: %+v", v)
+	}
+}
+
 // The rest of a back-off is measured by the clock since boot, which cannot be set, and is at most
 // one longest pause.
 func TestPauseLeft(t *testing.T) {
