@@ -109,8 +109,11 @@ func (a *app) screen(ctx context.Context, f screenFlags) error {
 		return p.Run(ctx)
 	}
 	u := &tui.UI{
-		Home: h, Team: name, View: f.view, Select: f.selected, ReadOnly: f.readOnly, Color: a.out.style.On, ASCII: f.drawsASCII(conf), Mouse: conf.Mouse,
+		Home: h, Team: name, View: f.view, Select: f.selected, ReadOnly: f.readOnly, Color: a.out.style.On, ASCII: f.drawsASCII(conf), Mouse: conf.Mouse, Alerts: conf.Alerts,
 		Keys: conf.Keys, Notice: notice, Terminal: "/dev/tty", Report: filepath.Join(env.Home.Dir, "screen-panic.txt"),
+	}
+	if os.Getenv("TMUX") != "" {
+		u.Tmux = expandInTmux
 	}
 	if f.pane {
 		u.Leave = detachClient

@@ -257,6 +257,16 @@ func detachClient(ctx context.Context) error {
 	return exec.CommandContext(ctx, "tmux", "detach-client").Run()
 }
 
+// expandInTmux returns the expansion of a format in the tmux that this process is in.
+func expandInTmux(ctx context.Context, format string) (string, error) {
+	args := []string{"display-message", "-p"}
+	if pane := os.Getenv("TMUX_PANE"); pane != "" {
+		args = append(args, "-t", pane)
+	}
+	out, err := exec.CommandContext(ctx, "tmux", append(args, format)...).Output()
+	return string(out), err
+}
+
 // attendedAgain is the pause of a screen after a supervisor did not answer or could not be
 // started.
 const attendedAgain = 10 * time.Second

@@ -27,13 +27,14 @@ const maxConfig = 1 << 16
 
 // Config is what a person has chosen for the screens.
 type Config struct {
-	Plain bool
-	ASCII *bool // nil: where the locale is not UTF-8
-	Mouse bool
-	Keys  Keymap
+	Plain  bool
+	ASCII  *bool // nil: where the locale is not UTF-8
+	Mouse  bool
+	Alerts bool
+	Keys   Keymap
 }
 
-func defaultConfig() Config { return Config{Mouse: true, Keys: DefaultKeys()} }
+func defaultConfig() Config { return Config{Mouse: true, Alerts: true, Keys: DefaultKeys()} }
 
 // setting is a key of the file at its top level.
 type setting struct {
@@ -53,6 +54,7 @@ func settings() []setting {
 			}
 		}},
 		{"mouse", "take clicks and the wheel; without, the terminal selects text as ever", true, func(r *configReader, c *Config, n ast.Node) { r.onOff("mouse", n, &c.Mouse) }},
+		{"alerts", "notify through the terminal, while it has no focus, of what begins to need you, and when all is done", true, func(r *configReader, c *Config, n ast.Node) { r.onOff("alerts", n, &c.Alerts) }},
 	}
 }
 

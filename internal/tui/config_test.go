@@ -18,11 +18,11 @@ import (
 // are named.
 func TestChosenKeys(t *testing.T) {
 	t.Parallel()
-	c, err := ParseConfig([]byte("mouse: off\nplain: on\nascii: false\nkeys:\n  reject: X\n  down: [ctrl-n, '%']\n  help: '&'\n  palette: []\n  pause: P\n  open: tab\n  next-list: [l]\n"))
+	c, err := ParseConfig([]byte("mouse: off\nalerts: off\nplain: on\nascii: false\nkeys:\n  reject: X\n  down: [ctrl-n, '%']\n  help: '&'\n  palette: []\n  pause: P\n  open: tab\n  next-list: [l]\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Mouse || !c.Plain || c.ASCII == nil || *c.ASCII {
+	if c.Mouse || c.Alerts || !c.Plain || c.ASCII == nil || *c.ASCII {
 		t.Errorf("%+v", c)
 	}
 	m := shownOf(crowd(8), 120, 36)

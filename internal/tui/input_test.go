@@ -21,6 +21,7 @@ func (*paper) Pause(f func()) error { f(); return nil }
 func (*paper) Suspend() error       { return nil }
 func (*paper) Copy(string)          {}
 func (*paper) Title(string)         {}
+func (*paper) Alert(string, string) {}
 
 // fuzzed is a machine whose one team has a request that changes now and then. What it does not
 // answer it does not have.

@@ -26,9 +26,12 @@ type UI struct {
 	Color    bool
 	ASCII    bool
 	Mouse    bool
+	Alerts   bool   // tell the terminal, while it has no focus, what begins to need the person
 	Keys     Keymap // nil: the default keys
 	Notice   string // said when it opens
 	Terminal string // path of the terminal
+	// Tmux, if the terminal is a pane of tmux, returns the expansion of a format.
+	Tmux func(ctx context.Context, format string) (string, error)
 	// Leave, if set, takes the person away from the screen, which keeps running. If it fails, or is
 	// not set, the screen ends.
 	Leave func(context.Context) error
@@ -49,7 +52,7 @@ func (u *UI) Run(ctx context.Context) (err error) {
 	}
 	painted := make(chan paint, 8)
 	quit := make(chan struct{})
-	t, err := term.Open(term.Options{Path: u.Terminal, Color: u.Color, Mouse: u.Mouse}, func(frame int, at time.Time) {
+	t, err := term.Open(term.Options{Path: u.Terminal, Color: u.Color, Mouse: u.Mouse, Tmux: u.Tmux}, func(frame int, at time.Time) {
 		select {
 		case painted <- paint{frame, at}:
 		case <-quit:
@@ -126,6 +129,7 @@ type terminal interface {
 	Suspend() error
 	Copy(text string)
 	Title(text string)
+	Alert(title, text string)
 }
 
 // run is a running screen.
@@ -153,6 +157,7 @@ type run struct {
 	frame    frame
 	frameID  int
 	guard    guard
+	alerts   alerts
 	focused  bool
 	selected bool // the selection named by Select was made
 	writing  *writing
@@ -228,6 +233,11 @@ func (r *run) draw(now time.Time) {
 		r.title = title
 		r.term.Title(title)
 	}
+	if r.ui.Alerts {
+		if title, text := r.alerts.look(m, r.focused); text != "" {
+			r.term.Alert(title, text)
+		}
+	}
 }
 
 // due returns the time until the screen changes without an event, 0 for never: ages grow, and
@@ -242,6 +252,7 @@ func (r *run) due() time.Duration {
 	soonest(r.m.unsettled())
 	soonest(r.m.laterEnds())
 	soonest(r.unwritten())
+	soonest(r.alerts.wait(r.m.now))
 	if !r.focused {
 		return d
 	}

@@ -1,7 +1,9 @@
 package term
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"strings"
 	"sync"
 	"syscall"
@@ -16,6 +18,8 @@ type Options struct {
 	Color   bool
 	Mouse   bool
 	Unicode bool
+	// Tmux, if the terminal is a pane of tmux, returns the expansion of a format.
+	Tmux func(ctx context.Context, format string) (string, error)
 }
 
 // Kind is the kind of an Event.
@@ -59,13 +63,15 @@ type Terminal struct {
 
 	screen tcell.Screen
 	dev    *device
+	line   io.Writer
+	tmux   func(ctx context.Context, format string) (string, error)
 	color  bool
 
-	frames          chan Frame // newest frame not painted yet
-	redo            chan struct{}
-	quit            chan struct{}
-	reader, painter sync.WaitGroup
-	once            sync.Once
+	frames                  chan Frame // newest frame not painted yet
+	redo                    chan struct{}
+	quit                    chan struct{}
+	reader, painter, alerts sync.WaitGroup
+	once                    sync.Once
 
 	mu      sync.Mutex // held while a frame is painted, and while the terminal is lent
 	paused  bool
@@ -102,7 +108,7 @@ func open(line tcell.Tty, dev *device, o Options, painted func(frame int, at tim
 	screen.EnableFocus()
 	events := make(chan Event, 64)
 	t := &Terminal{
-		Events: events, screen: screen, dev: dev, color: o.Color, painted: painted,
+		Events: events, screen: screen, dev: dev, line: line, tmux: o.Tmux, color: o.Color, painted: painted,
 		frames: make(chan Frame, 1), redo: make(chan struct{}, 1), quit: make(chan struct{}),
 	}
 	t.reader.Go(func() { t.read(events) })
@@ -218,6 +224,7 @@ func (t *Terminal) Close() {
 		if t.dev != nil {
 			t.dev.giveUpSoon()
 		}
+		t.alerts.Wait()
 		t.painter.Wait() // the library's screen may not be drawn on while it ends
 		t.screen.Fini()
 		t.reader.Wait()

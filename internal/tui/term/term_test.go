@@ -1,10 +1,12 @@
 package term
 
 import (
+	"context"
 	"io"
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -94,5 +96,75 @@ func TestCloseAmidPainting(t *testing.T) {
 		if l.late > 0 {
 			t.Fatalf("%d writes to a terminal that was restored", l.late)
 		}
+	}
+}
+
+func TestSequence(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		outer
+		want string
+	}{
+		{outer{names: "xterm-256color "}, "\a"},
+		{outer{names: "xterm-kitty "}, "\x1b]99;i=teamctl:d=0;a,b\x1b\\\x1b]99;i=teamctl:p=body;c ]0;x d\x1b\\"},
+		{outer{names: "xterm-256color iTerm.app"}, "\x1b]9;a,b: c ]0;x d\x1b\\"},
+		{outer{names: "xterm-256color WezTerm"}, "\x1b]777;notify;a,b;c ]0;x d\x1b\\"},
+		{outer{names: "foot "}, "\x1b]777;notify;a,b;c ]0;x d\x1b\\"},
+		{outer{tmux: true, names: "foot(1.16.2) foot"}, "\a"},
+		{outer{tmux: true, passes: true, names: "ghostty 1.0 xterm-ghostty"}, "\x1bPtmux;\x1b\x1b]777;notify;a,b;c ]0;x d\x1b\x1b\\\x1b\\"},
+		{outer{tmux: true, passes: true, names: "XTerm(370) xterm"}, "\a"},
+	} {
+		if got := sequence(c.outer, "a;b", "c\x1b]0;x\ad"); got != c.want {
+			t.Errorf("%+v: %q; want %q", c.outer, got, c.want)
+		}
+	}
+	if s := sequence(outer{names: "foot"}, "a", strings.Repeat("x", 10_000)); len(s) > 300 {
+		t.Errorf("%d bytes", len(s))
+	}
+}
+
+// TestAlertInTmux: what tmux says of itself and of the terminal around it decides.
+func TestAlertInTmux(t *testing.T) {
+	t.Parallel()
+	for answer, want := range map[string]outer{
+		"all\t0\tkitty(0.31)\txterm-kitty\n":   {tmux: true, passes: true, names: "kitty(0.31) xterm-kitty"},
+		"on\t1\tkitty(0.31)\txterm-kitty\n":    {tmux: true, passes: true, names: "kitty(0.31) xterm-kitty"},
+		"1\t1\tkitty(0.31)\txterm-kitty\n":     {tmux: true, passes: true, names: "kitty(0.31) xterm-kitty"},
+		"0\t1\tkitty(0.31)\txterm-kitty\n":     {tmux: true, names: "kitty(0.31) xterm-kitty"},
+		"on\t0\tkitty(0.31)\txterm-kitty\n":    {tmux: true, names: "kitty(0.31) xterm-kitty"}, // it lets pass what a visible pane writes
+		"off\t1\tkitty(0.31)\txterm-kitty\n":   {tmux: true, names: "kitty(0.31) xterm-kitty"},
+		"\t1\t\txterm-kitty\n":                 {tmux: true, passes: true, names: " xterm-kitty"}, // before 3.3
+		"no server running on /tmp/tmux-0/x\n": {tmux: true},
+	} {
+		term := &Terminal{tmux: func(_ context.Context, format string) (string, error) {
+			if format != AskTmux {
+				t.Errorf("asked for %q", format)
+			}
+			return answer, nil
+		}}
+		if got := term.outer(t.Context()); got != want {
+			t.Errorf("%q: %+v; want %+v", answer, got, want)
+		}
+	}
+}
+
+// TestAlertAndClose: an alert is written whole or not at all, and the end of the screen waits for no
+// tmux.
+func TestAlertAndClose(t *testing.T) {
+	l := &line{}
+	asked := make(chan struct{})
+	term, err := open(l, nil, Options{Tmux: func(ctx context.Context, _ string) (string, error) {
+		close(asked)
+		<-ctx.Done()
+		return "", ctx.Err()
+	}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	term.Alert("teamctl demo", "ann: permission")
+	<-asked
+	term.Close()
+	if l.late > 0 {
+		t.Errorf("%d writes to a terminal that was restored", l.late)
 	}
 }
