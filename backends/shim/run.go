@@ -163,13 +163,23 @@ func (s *state) handle(sig os.Signal) {
 
 // look notes why the agent may have ended, if that has not been handled: the agent can see
 // the end of its terminal, or the signal of a machine that shuts down, before its shim does.
+// What was sent before a signal of the shim to itself has arrived when that has.
 func (s *state) look(sigs <-chan os.Signal) {
 	s.hung = s.hung || s.tty && terminalGone()
+	const mark = unix.SIGTSTP // a later one than SIGTERM: of two that are pending the lower comes first
+	if unix.Kill(os.Getpid(), mark) != nil {
+		return
+	}
+	late := time.NewTimer(time.Second)
+	defer late.Stop()
 	for {
 		select {
 		case sig := <-sigs:
 			s.told = s.told || sig == unix.SIGTERM
-		default:
+			if sig == mark {
+				return
+			}
+		case <-late.C:
 			return
 		}
 	}

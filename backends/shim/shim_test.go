@@ -121,12 +121,9 @@ func TestTerminatedWithTheMachine(t *testing.T) {
 	for _, order := range []string{"shim", "agent"} {
 		l := launch(t, "sh", "-c", "trap 'exit 0' TERM; : >up; while :; do sleep 0.05; done")
 		c := start(t, l)
-		for !exists(filepath.Join(l.Dir, "up")) {
-			time.Sleep(10 * time.Millisecond)
-		}
 		pr, err := bundle.ReadProc(l.Bundle, l.Generation)
-		if err != nil {
-			t.Fatal(err)
+		for ; err != nil || !exists(filepath.Join(l.Dir, "up")); pr, err = bundle.ReadProc(l.Bundle, l.Generation) {
+			time.Sleep(10 * time.Millisecond)
 		}
 		if order == "agent" { // it has ended before the shim can handle a signal
 			for _, sig := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGTERM} {
