@@ -207,7 +207,7 @@ func (f *Life) Interrupt(context.Context) error {
 }
 
 // Stop ends the process tree. Once begun it continues regardless of ctx: it
-// takes at most grace and about fifteen seconds; a cancelled ctx only ends the
+// takes at most grace and about forty seconds; a cancelled ctx only ends the
 // grace.
 func (f *Life) Stop(ctx context.Context, grace time.Duration) error {
 	select {
@@ -226,7 +226,7 @@ func (f *Life) Stop(ctx context.Context, grace time.Duration) error {
 	// A shim that does not notice the end of its agent (it is stopped, or hangs
 	// on the disk) must not prevent a restart of the member.
 	_ = proc.Signal(f.proc.Shim, syscall.SIGKILL)
-	if f.wait(10 * time.Second) {
+	if f.wait(35 * time.Second) { // others end its processes and record that
 		return nil
 	}
 	return team.Errorf(team.CodeTimeout, "stop %s: its exit was not recorded", f.launch.Agent)

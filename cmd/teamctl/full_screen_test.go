@@ -28,7 +28,7 @@ func (r *faultRig) sit(name string, cols, rows int) *seat {
 	s := &seat{r, name}
 	r.Cleanup(func() { _, _ = r.try("tmux", "-S", r.dir+"/seat", "kill-server") })
 	s.tmux("new-session", "-d", "-x", strconv.Itoa(cols), "-y", strconv.Itoa(rows), "-s", name,
-		"env -u TMUX -u TMUX_PANE -u NO_COLOR LC_ALL=C.UTF-8 PS1='shell> ' PATH="+filepath.Dir(r.exe)+":$PATH bash --norc --noprofile")
+		"exec env -u TMUX -u TMUX_PANE -u NO_COLOR LC_ALL=C.UTF-8 PS1='shell> ' PATH="+filepath.Dir(r.exe)+":$PATH bash --norc --noprofile")
 	s.shows("shell>")
 	s.run("stty -g > " + name + ".before")
 	return s
