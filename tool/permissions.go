@@ -32,15 +32,11 @@ func (t *Team) SetPermissions(ctx context.Context, c Caller, p team.Permissions)
 			}
 		}
 	}
-	if err := t.as(c).Set(ctx, approval.SettingPermissions, p); err != nil {
-		return err
-	}
-	data, err := json.Marshal(p)
-	if err != nil {
-		return fmt.Errorf("encode the rules: %w", err)
-	}
-	_, err = t.as(c).Event(ctx, ledger.Event{What: team.EventPermissionsChanged, Data: data})
-	return err
+	return ledger.Revise(ctx, t.as(c), approval.SettingPermissions, func(now *team.Permissions) (*ledger.Event, bool, error) {
+		*now = p
+		data, err := json.Marshal(p)
+		return &ledger.Event{Who: c.Name, What: team.EventPermissionsChanged, Data: data}, true, err
+	})
 }
 
 func mayRule(c Caller) error {

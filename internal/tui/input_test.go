@@ -203,7 +203,7 @@ func FuzzInput(f *testing.F) {
 		team.mu.Lock()
 		defer team.mu.Unlock()
 		for _, d := range team.answered {
-			if d.Seen == "" && (d.Action == "approve" || d.Action == "reject" || d.Action == "approve-edited" || d.Action == "answer") {
+			if d.Seen == "" && (d.Action == "approve" || d.Action == "reject" || d.Action == "approve-edited" || d.Action == "approve-always" || d.Action == "answer") {
 				t.Errorf("%+v answers what nobody has seen", d)
 			}
 		}

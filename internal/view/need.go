@@ -19,8 +19,8 @@ const (
 	NeedDelegation NeedKind = "delegation"
 	NeedDialog     NeedKind = "dialog"     // a question at the screen of a member's program
 	NeedMember     NeedKind = "failed"     // a member that does not stay up
-	NeedTask       NeedKind = "task"       // a working member without any sign
-	NeedStalled    NeedKind = "stalled"    // a member that works and shows nothing
+	NeedTask       NeedKind = "task"       // a task that has failed
+	NeedStalled    NeedKind = "stalled"    // a working member without any sign
 	NeedMerge      NeedKind = "merge"      // a merge with conflicts or a failed gate
 	NeedLimit      NeedKind = "limit"      // a provider at a usage limit
 	NeedBudget     NeedKind = "budget"     // a budget that is nearly used up
