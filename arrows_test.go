@@ -323,7 +323,7 @@ var rooms = map[string]room{
 		why: "documents for a browser, from the data of view alone: they know no server",
 	},
 	"tool/look": {
-		may: []string{"team", leaf, "internal/dirwatch", "internal/view", "ledger", "tool"}, never: append([]string{"net"}, noExec...),
+		may: []string{"team", leaf, "internal/dirwatch", "internal/view", "ledger", "supervisor/state", "tool"}, never: append([]string{"net"}, noExec...),
 		why: "fills what screens show from the ledger and from what stands behind it, and changes nothing",
 	},
 	"internal/tui": {

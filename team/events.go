@@ -41,6 +41,7 @@ const (
 	EventMemberState    = "member.state"
 	EventMemberReady    = "member.ready"
 	EventMemberActivity = "member.activity"
+	EventMemberStalled  = "member.stalled"
 	EventMemberRole     = "member.role"
 	EventMemberMode     = "member.mode"
 	EventAgentCreated   = "agent.created"
@@ -178,6 +179,7 @@ var events = []Word{
 	{EventMemberState, "The observed state of a member's process changed."},
 	{EventMemberReady, "A member became ready for input, or is so no longer."},
 	{EventMemberActivity, "The activity of a member changed: working, idle, waiting or unknown."},
+	{EventMemberStalled, "A working member has given no sign for ten minutes: no output and no new activity."},
 	{EventMemberRole, "The role of a member changed."},
 	{EventMemberMode, "The permission mode of a member changed."},
 	{EventAgentCreated, "An agent specification was added."},

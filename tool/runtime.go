@@ -6,6 +6,7 @@ import (
 
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor/quota"
+	"github.com/teamctl/teamctl/supervisor/state"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -49,7 +50,7 @@ func (t *Team) Runtimes(ctx context.Context, members []ledger.Member) ([]Runtime
 			PendingMessages:      waiting[m.SessionKey],
 			Tokens:               used.Tokens(),
 		}
-		if since := Stalled(t.Layout, m, now); !since.IsZero() {
+		if since := state.Stalled(t.Layout, m, now); !since.IsZero() {
 			out[i].StalledSince = since.UnixMilli()
 		}
 	}

@@ -110,7 +110,7 @@ func roster(ctx context.Context, t *tool.Team, all, whole bool) ([]psMember, int
 	out := make([]psMember, 0, len(members))
 	for i, m := range members {
 		p := psMember{Member: m, Runtime: run[i], WaitsOn: waits[m.Name]}
-		if since := tool.Stalled(t.Layout, m, time.Now()); !since.IsZero() {
+		if since := state.Stalled(t.Layout, m, time.Now()); !since.IsZero() {
 			p.StalledSince = since.UnixMilli()
 		}
 		if task, has := tasks[m.SessionKey]; has {
@@ -152,7 +152,7 @@ func psDue(t *tool.Team, members []psMember) time.Duration {
 			due = next
 		}
 	}
-	if stall := tool.StallDue(t.Layout, rows, now); stall > 0 && (due == 0 || stall < due) {
+	if stall := state.StallDue(t.Layout, rows, now); stall > 0 && (due == 0 || stall < due) {
 		due = stall
 	}
 	return due

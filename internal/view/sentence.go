@@ -91,6 +91,7 @@ var sentences = map[string]string{
 	team.EventMemberState:    "", // see states
 	team.EventMemberReady:    "",
 	team.EventMemberActivity: "",
+	team.EventMemberStalled:  "{it} works and has shown nothing for ten minutes",
 	team.EventMemberRole:     "{it} is {after} now",
 	team.EventMemberMode:     "{it} works in mode {after}",
 	team.EventAgentCreated:   "{who} added the agent {it}",

@@ -16,7 +16,7 @@ import (
 
 // outside are the events, or their prefixes, that have notices.
 var outside = []string{
-	team.EventApprovalAsked, team.EventMemberActivity, team.EventMemberState, team.EventTaskFailed, team.MergeEvents,
+	team.EventApprovalAsked, team.EventMemberActivity, team.EventMemberState, team.EventMemberStalled, team.EventTaskFailed, team.MergeEvents,
 	team.EventMessageUnknown, team.EventUsageLimited, team.EventUsageBudgetWarned, team.EventUsageBudgetUsedUp,
 }
 
@@ -41,6 +41,8 @@ func noticeOf(key string, e ledger.Event) (told, bool) {
 	case e.What == team.EventMemberState && e.After == string(team.Failed):
 		n.What = "member.failed"
 		return say(sink.Member, e.ID, "teamctl ps", "%s failed", e.ID)
+	case e.What == team.EventMemberStalled:
+		return say(sink.Member, e.ID, "teamctl attach "+e.ID, "%s works and has shown nothing for ten minutes", e.ID)
 	case e.What == team.EventTaskFailed:
 		return say(sink.Task, "task:"+e.ID, "teamctl task show "+e.ID, "task %s failed", e.ID)
 	case e.What == team.EventMergeConflict:

@@ -10,6 +10,7 @@ import (
 
 	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor/state"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )
@@ -47,7 +48,7 @@ func brief(ctx context.Context, t *tool.Team) (view.Snapshot, error) {
 	s.Whole = numbers(b)
 	now := time.Now()
 	for i, m := range members {
-		s.Members[i].StalledSince = tool.Stalled(t.Layout, m, now)
+		s.Members[i].StalledSince = state.Stalled(t.Layout, m, now)
 	}
 	if s.Down, err = down(ctx, t, members); err != nil {
 		return view.Snapshot{}, err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor/state"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )
@@ -47,7 +48,7 @@ func Snapshot(ctx context.Context, t *tool.Team, tasks int) (s view.Snapshot, du
 	s.Repo = row.Repo
 	now := time.Now()
 	for i, m := range members {
-		s.Members[i].StalledSince = tool.Stalled(t.Layout, m, now)
+		s.Members[i].StalledSince = state.Stalled(t.Layout, m, now)
 	}
 	if s.Down, err = down(ctx, t, members); err != nil {
 		return s, 0, err
@@ -71,7 +72,7 @@ func Snapshot(ctx context.Context, t *tool.Team, tasks int) (s view.Snapshot, du
 	if s.Events, err = events(ctx, t, s); err != nil {
 		return s, 0, err
 	}
-	return s, tool.StallDue(t.Layout, members, now), nil
+	return s, state.StallDue(t.Layout, members, now), nil
 }
 
 // Progress converts a board to a Snapshot, without events and needs.

@@ -1,4 +1,4 @@
-package tool
+package state
 
 import (
 	"os"
