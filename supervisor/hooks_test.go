@@ -16,7 +16,7 @@ import (
 // events waits until there are n events of a kind and returns them.
 func (r *rig) events(what string, n int) []ledger.Event {
 	r.Helper()
-	ctx, cancel := context.WithTimeout(r.Context(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(r.Context(), 5*time.Minute)
 	defer cancel()
 	changes, stop, err := r.led.Changes(ctx)
 	if err != nil {
