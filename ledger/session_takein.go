@@ -64,6 +64,12 @@ func (l *Ledger) TakeIn(ctx context.Context, in TakeIn) (TakenIn, error) {
 	return write[TakenIn](ctx, l, opSessionTakeIn, in)
 }
 
+// KnowsSource reports whether a session has had input of a source, in its transcript or its backlog.
+func (l *Ledger) KnowsSource(ctx context.Context, session, source string) (bool, error) {
+	list, err := read(ctx, l.db, "look for an input of "+session, scanOne[bool], sqlEntryKnown, session, source)
+	return len(list) > 0 && list[0], err
+}
+
 // Backlog returns what waits for the session's next turn, in order of arrival.
 func (l *Ledger) Backlog(ctx context.Context, session string) ([]BacklogItem, error) {
 	return read(ctx, l.db, "read the backlog of "+session, scanBacklog, sqlBacklog, session)

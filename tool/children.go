@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -170,14 +171,23 @@ func (t *Team) SendSession(ctx context.Context, c Caller, in InjectIn) (Injected
 	if err != nil {
 		return out, err
 	}
-	text, file, err := t.keepText(ctx, s, in.Message)
+	source := "inject:" + team.NewUUID()
+	if in.Key != "" {
+		source = "inject:" + cmp.Or(from, c.Name) + ":" + in.Key
+	}
+	text, file, err := t.keepText(ctx, s, in, source)
 	if err != nil {
 		return out, err
 	}
-	entry, err := injection(c, from, in, text, file)
+	entry, err := injection(c, from, in, source, text, file)
 	if err != nil {
 		return out, err
 	}
+	defer func() { // a text that was refused needs no file
+		if code := team.CodeOf(err); file != "" && (code == team.CodeLimit || code == team.CodeConflict || code == team.CodeNotFound) {
+			_ = os.Remove(file)
+		}
+	}()
 	got, err := t.as(c).TakeIn(ctx, ledger.TakeIn{Session: s.Key, Hop: hop, Inputs: []ledger.Input{{NewEntry: entry}}})
 	if out.Queued = got.Backlogged; !out.Queued {
 		out.RunID = got.Job
@@ -186,33 +196,36 @@ func (t *Team) SendSession(ctx context.Context, c Caller, in InjectIn) (Injected
 }
 
 // keepText writes a text that is too long for an entry to a file of the member of the session, and
-// returns what the entry has instead, and the file's name.
-func (t *Team) keepText(ctx context.Context, s ledger.Session, text string) (short, file string, err error) {
+// returns what the entry has instead, and the file. It writes none for a text whose source the
+// session has: the first has its own.
+func (t *Team) keepText(ctx context.Context, s ledger.Session, in InjectIn, source string) (short, file string, err error) {
+	text := in.Message
 	if len(text) <= ledger.MaxEntryText {
 		return text, "", nil
+	}
+	known, err := t.Ledger.KnowsSource(ctx, s.Key, source)
+	if err != nil || known {
+		return ledger.ShortText(text, maxLabel, ""), "", err
 	}
 	m, err := t.Ledger.MemberBySession(ctx, s.Member)
 	if err != nil {
 		return "", "", err
 	}
-	path, err := atomicfile.WriteNew(t.Layout.Bundle(m.Name).Outputs(), "entry", text)
+	// The same text that is sent again after a kill is in the same file.
+	file, err = atomicfile.WriteNamed(t.Layout.Bundle(m.Name).Outputs(), "entry", source, text)
 	if err != nil {
 		return "", "", team.Errorf(team.CodeUnavailable, "keep a text of %d bytes: %w", len(text), err)
 	}
-	file = filepath.Base(path)
-	return ledger.ShortText(text, maxLabel, file), file, nil
+	return ledger.ShortText(text, maxLabel, filepath.Base(file)), file, nil
 }
 
 // injection is a text as the entry that it becomes: the text itself, or what is short for the one in
 // a file.
-func injection(c Caller, from string, in InjectIn, text, file string) (ledger.NewEntry, error) {
-	e := ledger.NewEntry{Kind: ledger.EntryUser, Content: text, Channel: team.ChannelInternal, Source: "inject:" + team.NewUUID()}
-	if in.Key != "" {
-		e.Source = "inject:" + cmp.Or(from, c.Name) + ":" + in.Key
-	}
+func injection(c Caller, from string, in InjectIn, source, text, file string) (ledger.NewEntry, error) {
+	e := ledger.NewEntry{Kind: ledger.EntryUser, Content: text, Channel: team.ChannelInternal, Source: source}
 	who, meta := map[string]any{"from": c.Name}, map[string]any{"task": oneLine(in.Message, maxLabel)}
 	if file != "" {
-		meta["long"] = file
+		meta["long"] = filepath.Base(file)
 	}
 	if from != "" {
 		who["session"] = from

@@ -3,6 +3,7 @@ package tool
 import (
 	"context"
 	"encoding/json"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -207,6 +208,62 @@ func TestLongTextForASession(t *testing.T) {
 	if err != nil || len(waits) != 1 || len(waits[0].Text) > 1000 || !strings.Contains(string(waits[0].Meta), `"long":"entry-`) {
 		t.Errorf("%.500v, %v", waits, err)
 	}
+}
+
+// TestLongTextSentAgain: a long text is in one file, however often it is sent under its key, also where a
+// kill kept the first from being taken in; one that is refused leaves none.
+func TestLongTextSentAgain(t *testing.T) {
+	t.Parallel()
+	r := newTalkRig(t)
+	ctx := t.Context()
+	dev := r.session("dev", "default")
+	s := r.spawned(dev, ChildIn{})
+	m, err := r.Ledger.MemberBySession(ctx, s.Member)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := func(want int) {
+		t.Helper()
+		list, err := filepath.Glob(filepath.Join(r.Layout.Bundle(m.Name).Outputs(), "*"))
+		if err != nil || len(list) != want {
+			t.Errorf("files %v, %v; want %d", list, err, want)
+		}
+	}
+	send := func(key, text string) error {
+		_, err := r.SendSession(ctx, dev, InjectIn{Session: s.Key, Message: text, Key: key})
+		return err
+	}
+	text, other := strings.Repeat("a", ledger.MaxEntryText+1), strings.Repeat("b", ledger.MaxEntryText+1)
+	// Killed between the file and the ledger.
+	if _, _, err := r.keepText(ctx, s, InjectIn{Message: text}, "inject:"+dev.OwnSession()+":k"); err != nil {
+		t.Fatal(err)
+	}
+	files(1)
+	for _, again := range []string{text, text, other} {
+		if err := send("k", again); err != nil {
+			t.Fatal(err)
+		}
+		files(1)
+	}
+	whole, err := r.Transcript(ctx, s)
+	if err != nil || len(whole) != 1 || whole[0].Content != text {
+		t.Fatalf("%d entries, %v", len(whole), err)
+	}
+	if err := send("k2", text); err != nil {
+		t.Fatal(err)
+	}
+	files(2)
+	if _, err := r.Ledger.ClaimTurn(ctx, ledger.ClaimTurnIn{Member: s.Member, Generation: "g"}); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for err = nil; err == nil && n < 1000; n++ {
+		err = send("", text)
+	}
+	if !team.IsCode(err, team.CodeLimit) {
+		t.Fatalf("%d were taken: %v", n, err)
+	}
+	files(2 + n - 1)
 }
 
 // TestHistoryIsBounded: the answer has 100 KB of the newest texts, the newest in part if it alone

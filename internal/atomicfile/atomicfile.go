@@ -4,6 +4,7 @@ package atomicfile
 
 import (
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -42,6 +43,18 @@ func WriteNew(dir, prefix, text string) (path string, err error) {
 		return "", fmt.Errorf("make %s: %w", dir, err)
 	}
 	path = filepath.Join(dir, prefix+"-"+rand.Text()+".txt")
+	return path, Write(path, []byte(text), 0o600, true)
+}
+
+// WriteNamed is WriteNew for a text that may come again: the file is named after name and the text, so
+// that the same text under the same name is in one file. A name is any text.
+func WriteNamed(dir, prefix, name, text string) (path string, err error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", fmt.Errorf("make the directory of a text: %w", err)
+	}
+	sum := sha256.New()
+	_, _ = fmt.Fprintf(sum, "%d:%s%s", len(name), name, text) // a hash fails never
+	path = filepath.Join(dir, fmt.Sprintf("%s-%x.txt", prefix, sum.Sum(nil)[:16]))
 	return path, Write(path, []byte(text), 0o600, true)
 }
 
