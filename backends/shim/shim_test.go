@@ -118,37 +118,46 @@ func TestStatusAndEvents(t *testing.T) {
 // exit with status 0 then.
 func TestTerminatedWithTheMachine(t *testing.T) {
 	t.Parallel()
-	for _, order := range []string{"shim", "agent"} {
-		l := launch(t, "sh", "-c", "trap 'exit 0' TERM; : >up; while :; do sleep 0.05; done")
+	for _, first := range []string{"shim", "agent"} {
+		l := launch(t, "sh", "-c", "trap 'echo told >>told' TERM; : >up; until [ -e end ]; do sleep 0.05; done; exit 0")
 		c := start(t, l)
-		pr, err := bundle.ReadProc(l.Bundle, l.Generation)
-		for ; err != nil || !exists(filepath.Join(l.Dir, "up")); pr, err = bundle.ReadProc(l.Bundle, l.Generation) {
-			time.Sleep(10 * time.Millisecond)
-		}
-		if order == "agent" { // it has ended before the shim can handle a signal
-			for _, sig := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGTERM} {
-				if err := proc.Signal(pr.Shim, sig); err != nil {
-					t.Fatal(err)
-				}
+		until := func(ok func() bool) {
+			for !ok() {
+				time.Sleep(10 * time.Millisecond)
 			}
+		}
+		told := func(n int) func() bool {
+			return func() bool {
+				b, err := os.ReadFile(filepath.Join(l.Dir, "told"))
+				return err == nil && strings.Count(string(b), "\n") >= n
+			}
+		}
+		var pr backends.Proc
+		until(func() (ok bool) {
+			var err error
+			pr, err = bundle.ReadProc(l.Bundle, l.Generation)
+			return err == nil && exists(filepath.Join(l.Dir, "up"))
+		})
+		n := 1 // the shim passes on what it is sent
+		if first == "agent" {
 			if err := proc.Signal(pr.Agent, syscall.SIGTERM); err != nil {
 				t.Fatal(err)
 			}
-			for proc.Alive(pr.Agent) {
-				time.Sleep(10 * time.Millisecond)
-			}
-			err = proc.Signal(pr.Shim, syscall.SIGCONT)
-		} else {
-			err = proc.Signal(pr.Shim, syscall.SIGTERM)
+			until(told(1))
+			n = 2
 		}
-		if err != nil {
+		if err := proc.Signal(pr.Shim, syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		until(told(n))
+		if err := os.WriteFile(filepath.Join(l.Dir, "end"), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		if got := exitCode(t, c); got != 0 {
-			t.Errorf("%s first: status %d", order, got)
+			t.Errorf("%s first: status %d", first, got)
 		}
 		if e, err := bundle.ReadExit(l.Bundle, l.Generation); err != nil || !e.Known || e.Code != 0 || e.Reason != backends.ReasonShimTerminated {
-			t.Errorf("%s first: %+v, %v", order, e, err)
+			t.Errorf("%s first: %+v, %v", first, e, err)
 		}
 	}
 }
