@@ -85,12 +85,12 @@ func Run(ctx context.Context, in In) (err error) {
 	return b.follow(ctx)
 }
 
-// onceWait bounds how long a single synchronisation waits for files being written.
+// onceWait bounds how long a single synchronisation waits for files being written, not its work.
 const onceWait = 10 * time.Second
 
 func (b *bridge) once(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, onceWait)
-	defer cancel()
+	late := time.NewTimer(onceWait)
+	defer late.Stop()
 	t := time.NewTicker(firstPause)
 	defer t.Stop()
 	for {
@@ -100,6 +100,8 @@ func (b *bridge) once(ctx context.Context) error {
 		}
 		select {
 		case <-t.C:
+		case <-late.C:
+			return err
 		case <-ctx.Done():
 			return err
 		}
