@@ -14,7 +14,7 @@ func TestAnswersComeAfterConfig(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	s := r.supervisor()
-	const n = 40
+	const n = 20
 	var all sync.WaitGroup
 	for i := range n {
 		all.Go(func() {
