@@ -122,8 +122,13 @@ func TestTerminatedWithTheMachine(t *testing.T) {
 		l := launch(t, "sh", "-c", "trap 'echo told >>told' TERM; : >up; until [ -e end ]; do sleep 0.05; done; exit 0")
 		c := start(t, l)
 		until := func(ok func() bool) {
-			for !ok() {
-				time.Sleep(10 * time.Millisecond)
+			t.Helper()
+			tick := time.NewTicker(10 * time.Millisecond)
+			defer tick.Stop()
+			for end := time.Now().Add(5 * time.Minute); !ok(); <-tick.C {
+				if time.Now().After(end) {
+					t.Fatal("it never happens")
+				}
 			}
 		}
 		told := func(n int) func() bool {

@@ -89,7 +89,7 @@ func TestCloseAmidPainting(t *testing.T) {
 				}
 			}
 		})
-		time.Sleep(time.Duration(round%5) * time.Millisecond)
+		<-time.After(time.Duration(round%5) * time.Millisecond)
 		term.Close()
 		close(quit)
 		drawing.Wait()
