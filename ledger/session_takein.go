@@ -18,6 +18,8 @@ const (
 	sqlBacklogTaken = `UPDATE session_backlog SET entry = ? WHERE session = ? AND entry IS NULL AND id <= ?`
 	sqlBacklogOut   = `DELETE FROM session_backlog WHERE session = ? AND source = ? AND entry IS NULL`
 	sqlBacklogKnown = `SELECT EXISTS (SELECT 1 FROM session_backlog WHERE session = ? AND source = ? AND kind = 'message')`
+	// Whether input waits, not only the rest of a turn.
+	sqlBacklogWaits = `SELECT EXISTS (SELECT 1 FROM session_backlog WHERE session = ? AND entry IS NULL AND kind = 'message')`
 	// The turn that has an entry: the one that appended it, or the first that began behind it.
 	sqlEntryTurn = `SELECT coalesce(e.job, (SELECT j.id FROM turn_jobs j WHERE j.session = e.session AND j.input IS NULL AND j.state <> 'steered'
 		AND (j.start_seq >= e.seq OR j.attempt = 0) AND (j.ended_at = 0 OR j.ended_at >= e.at) ORDER BY j.id LIMIT 1), 0)
@@ -39,7 +41,8 @@ type Input struct {
 // transcript, behind what waits in the backlog, its deliveries are accepted, and a turn is
 // queued, unless one waits already. With Turn, the running turn takes it into the
 // transcript itself. Otherwise a turn that runs, or that will go on, takes nothing more,
-// and the input enters the backlog.
+// and the input enters the backlog; so it does while the turn that waits is a steering one,
+// which leaves the backlog, and earlier input is there.
 type TakeIn struct {
 	Session string         `json:"session"`
 	Inputs  []Input        `json:"inputs"`
@@ -118,7 +121,16 @@ func takeIn(t *tx, in TakeIn) (out TakenIn, err error) {
 	if err != nil {
 		return out, err
 	}
-	if len(queued) > 0 && !queued[0].First { // its turn would drain what came before behind this
+	if len(queued) > 0 && queued[0].First { // its turn leaves the backlog, and this is behind what waits there
+		waits, _, err := value[bool](t, sqlBacklogWaits, s.Key)
+		if err != nil {
+			return out, err
+		}
+		if waits {
+			out.Job, out.Backlogged = queued[0].ID, true
+			return out, t.putOff(s.Key, in)
+		}
+	} else if len(queued) > 0 { // its turn would drain what came before behind this
 		if _, _, err := t.drain(&queued[0]); err != nil {
 			return out, err
 		}

@@ -269,6 +269,47 @@ func TestSteer(t *testing.T) {
 	}
 }
 
+// What came while a turn ran, too late for the message that steers it, stays ahead of what
+// comes before the steering turn has begun.
+func TestSteerKeepsOrder(t *testing.T) {
+	t.Parallel()
+	r := newSessionRig(t)
+	r.says(devKey, "build it")
+	c := r.mustClaim(devKey, "g1")
+	if in := r.says(devKey, "seven"); !in.Backlogged {
+		t.Errorf("%+v", in)
+	}
+	next, err := r.SteerTurn(r.ctx, TurnSteer{Ref: c.Job.Ref(), Resume: BacklogItem{Text: "resume: build it", Source: "resume:1"},
+		Inputs: []Input{{NewEntry: NewEntry{Kind: EntryUser, Content: "six"}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if in := r.says(devKey, "eight"); !in.Backlogged || in.Job != next {
+		t.Errorf("%+v, the steering turn is %d", in, next)
+	}
+	r.wantTexts(devKey, "build it", "six")
+	c = r.mustClaim(devKey, "g1")
+	r.end(c, team.TurnDone)
+	r.mustClaim(devKey, "g1")
+	r.wantTexts(devKey, "build it", "six", "[Backlog]\nseven\nresume: build it\neight")
+}
+
+// Where only the rest of a turn waits, the steering turn sees what comes before it begins.
+func TestSteerTakesMore(t *testing.T) {
+	t.Parallel()
+	r := newSessionRig(t)
+	r.says(devKey, "build it")
+	c := r.mustClaim(devKey, "g1")
+	if _, err := r.SteerTurn(r.ctx, TurnSteer{Ref: c.Job.Ref(), Resume: BacklogItem{Text: "resume: build it", Source: "resume:1"},
+		Inputs: []Input{{NewEntry: NewEntry{Kind: EntryUser, Content: "six"}}}}); err != nil {
+		t.Fatal(err)
+	}
+	if in := r.says(devKey, "seven"); in.Backlogged {
+		t.Errorf("%+v", in)
+	}
+	r.wantTexts(devKey, "build it", "six", "seven")
+}
+
 // After a kill the calls that may have happened are told as such, the others are asked
 // for again, and what was recorded is not done twice.
 func TestRecoverTurn(t *testing.T) {
