@@ -163,26 +163,27 @@ func (s *state) handle(sig os.Signal) {
 
 // look notes why the agent may have ended, if that has not been handled: the agent can see
 // the end of its terminal, or the signal of a machine that shuts down, before its shim does.
-// What was sent before a signal of the shim to itself has arrived when that has.
 func (s *state) look(sigs <-chan os.Signal) {
 	s.hung = s.hung || s.tty && terminalGone()
-	const mark = unix.SIGTSTP // a later one than SIGTERM: of two that are pending the lower comes first
-	if unix.Kill(os.Getpid(), mark) != nil {
-		return
-	}
-	late := time.NewTimer(time.Second)
-	defer late.Stop()
+	arrived()
 	for {
 		select {
 		case sig := <-sigs:
 			s.told = s.told || sig == unix.SIGTERM
-			if sig == mark {
-				return
-			}
-		case <-late.C:
+		default:
 			return
 		}
 	}
+}
+
+// arrived returns once signals that were sent to the process before have reached its channels: of a
+// signal that a thread is about to handle, the kernel no longer says that it is pending.
+func arrived() {
+	const mark = unix.SIGTSTP // a later one than SIGTERM: of two that are pending the kernel takes the lower first
+	own := make(chan os.Signal, 1)
+	signal.Notify(own, mark)
+	passThrough(mark)
+	signal.Stop(own) // after it what was handled is in the channels
 }
 
 // signalAgent sends sig to the agent's group. The agent is not reaped yet, so
