@@ -183,7 +183,7 @@ var rooms = map[string]room{
 	},
 	"supervisor/state": {
 		may: []string{"team", "ledger"}, never: append([]string{"net"}, noExec...),
-		why: "what an agent does, from what was observed: data and pure functions",
+		why: "what an agent does, from what was observed: pure functions, but for the age of a log",
 	},
 	"supervisor/usage": {
 		may: []string{"team", "ledger", "supervisor/loop", "supervisor/quota"}, never: append([]string{"net"}, noExec...),

@@ -37,7 +37,7 @@ func (k *kitty) has(text string) bool {
 }
 
 // TestFullScreenAlerts: in a tmux that lets it pass, the terminal around gets a notification of what
-// begins to need the person while it has no focus, and none of what begins while it has.
+// begins to need the person while it has no focus, and none of what the screen shows from the start.
 func TestFullScreenAlerts(t *testing.T) {
 	r := newFaultRig(t)
 	r.asks("ann", `permission Bash --input '{"command":"make"}'`)

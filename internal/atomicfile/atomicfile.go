@@ -39,22 +39,22 @@ func Write(path string, data []byte, perm fs.FileMode, sync bool) error {
 // WriteNew writes a text to a file of its own, PREFIX-*.txt with mode 0600, in dir, which it creates
 // if it is missing. The text is on disk when it returns the path.
 func WriteNew(dir, prefix, text string) (path string, err error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", fmt.Errorf("make %s: %w", dir, err)
-	}
-	path = filepath.Join(dir, prefix+"-"+rand.Text()+".txt")
-	return path, Write(path, []byte(text), 0o600, true)
+	return writeText(dir, prefix+"-"+rand.Text(), text)
 }
 
 // WriteNamed is WriteNew for a text that may come again: the file is named after name and the text, so
 // that the same text under the same name is in one file. A name is any text.
 func WriteNamed(dir, prefix, name, text string) (path string, err error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", fmt.Errorf("make the directory of a text: %w", err)
-	}
 	sum := sha256.New()
-	_, _ = fmt.Fprintf(sum, "%d:%s%s", len(name), name, text) // a hash fails never
-	path = filepath.Join(dir, fmt.Sprintf("%s-%x.txt", prefix, sum.Sum(nil)[:16]))
+	_, _ = fmt.Fprintf(sum, "%d:%s%s", len(name), name, text) // a hash never fails
+	return writeText(dir, fmt.Sprintf("%s-%x", prefix, sum.Sum(nil)[:16]), text)
+}
+
+func writeText(dir, name, text string) (path string, err error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", fmt.Errorf("make %s: %w", dir, err)
+	}
+	path = filepath.Join(dir, name+".txt")
 	return path, Write(path, []byte(text), 0o600, true)
 }
 

@@ -46,7 +46,7 @@ func (s *Stalls) look() {
 	now := time.Now()
 	var fresh []stalled
 	var others []ledger.Member
-	var again time.Duration // until it is looked whether one that has stalled did something and stalled anew
+	var again time.Duration // until the next look at members that have stalled: they may stall anew
 	for _, m := range s.Bus.Members() {
 		since := state.Stalled(s.team.Layout, m.Member, now)
 		if since.IsZero() {
