@@ -42,7 +42,7 @@ type env struct {
 }
 
 var benchmarks = []benchmark{startup, worktrees, claims, growth, mailBench, appends, board, scratchpad, transcripts,
-	unread, watch, copies, turns, thoughts, thinkers, soak, spawn, exits, memoryUse, cpu, adopt, relay, attach, screens, latency}
+	unread, watch, copies, turns, thoughts, thinkers, streams, builtin, soak, spawn, exits, memoryUse, cpu, adopt, relay, attach, screens, latency}
 
 func main() {
 	if status, ok := fakecli.Main(os.Args); ok { // of the latency benchmark

@@ -2,10 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -25,6 +28,7 @@ const startupNote = `What bounds version and ps: the goal of 2 x leaves an empty
 const (
 	goalVersion = 2.0
 	goalPs      = 3.0
+	goalInit    = 600 * time.Microsecond
 	goalBeyond  = 30 * time.Millisecond // no command needs more than that beyond its work
 )
 
@@ -92,7 +96,40 @@ func runStartup(ctx context.Context, e env) (string, error) {
 		fmt.Fprintf(&b, "| %s | %s | %s | %.1f | %.1f | %.1f | %s |\n", p.label, ms(median(p.times)), ms(quantile(p.times, 0.9)),
 			ratio(p, floor), ratio(p, emptyGo), ratio(p, tmux), goal)
 	}
+	inits, err := agentInits(ctx, teamctl, environ, e.rounds)
+	if err != nil {
+		return "", err
+	}
+	fmt.Fprintf(&b, "\nThe packages of the built-in agent and the libraries that only it needs start in %s ms (median of %d; goal %s ms).\n", ms(median(inits)), e.rounds, ms(goalInit))
 	return b.String(), nil
+}
+
+// agentInits is how long packages that only the built-in agent needs take before main, as the runtime says.
+func agentInits(ctx context.Context, teamctl string, environ []string, rounds int) (out []time.Duration, err error) {
+	line := regexp.MustCompile(`(?m)^init (?:github\.com/teamctl/teamctl/agent|golang\.org/x/(?:net|text))\S* @.* ms, ([0-9.]+) ms clock`)
+	for range rounds {
+		cmd := exec.CommandContext(ctx, teamctl, "version")
+		cmd.Env = append(slices.Clip(environ), "GODEBUG=inittrace=1")
+		var said strings.Builder
+		cmd.Stderr = &said
+		if err := cmd.Run(); err != nil {
+			return nil, fmt.Errorf("%w: %s", err, said.String())
+		}
+		all := line.FindAllStringSubmatch(said.String(), -1)
+		if len(all) == 0 {
+			return nil, errors.New("the runtime has said nothing of the agent's packages")
+		}
+		var sum time.Duration
+		for _, m := range all {
+			d, err := time.ParseDuration(m[1] + "ms")
+			if err != nil {
+				return nil, err
+			}
+			sum += d
+		}
+		out = append(out, sum)
+	}
+	return out, nil
 }
 
 // within is verdict for a time beyond the empty Go program's.
