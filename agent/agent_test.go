@@ -32,7 +32,8 @@ func metadata(m map[string]any) json.RawMessage {
 
 func (r *rig) path(name string) string { return filepath.Join(r.dir, name) }
 
-// gate is a script that says it has begun and waits for the file to appear.
+// gate returns a script that creates a file when it begins and then waits for another one to
+// appear.
 func (r *rig) gate(name string) (script string, begun func(), open func()) {
 	b, o := r.path(name+".begun"), r.path(name+".open")
 	script = fmt.Sprintf("touch %q; until [ -e %q ]; do sleep 0.02; done", b, o)
@@ -57,7 +58,8 @@ func group(t *testing.T, file string) int {
 	return n
 }
 
-// below are the living processes of a session, which no command of these tests leaves.
+// below returns the live processes of a session. No command of these tests starts a session of
+// its own.
 func below(t *testing.T, sid int) (left []int) {
 	t.Helper()
 	entries, err := os.ReadDir("/proc")
@@ -72,15 +74,16 @@ func below(t *testing.T, sid int) (left []int) {
 		if of, err := unix.Getsid(pid); err != nil || of != sid {
 			continue
 		}
-		if _, err := proc.Identify(pid); err == nil { // a zombie is gone
+		if _, err := proc.Identify(pid); err == nil { // not a zombie
 			left = append(left, pid)
 		}
 	}
 	return left
 }
 
-// Two workers, a diamond: every task once, after its dependencies, in a tree that
-// has their files; a task without a commit of its own passes on what it depends on.
+// TestDiamondWithCommits checks that two workers run every task of a diamond once, after its
+// dependencies and in a tree that contains their files. A task without a commit passes on the
+// commits it depends on.
 func TestDiamondWithCommits(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -155,8 +158,8 @@ func TestDiamondWithCommits(t *testing.T) {
 	}
 }
 
-// A dependency that changed nothing hands on the commits that it stood on, also
-// to a worker whose tree never saw them.
+// TestDependenciesAreTransitive checks that a dependency without changes passes on the commits it
+// was based on, even to a worker whose tree never contained them.
 func TestDependenciesAreTransitive(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -176,7 +179,8 @@ func TestDependenciesAreTransitive(t *testing.T) {
 	}
 }
 
-// A command that commits by itself: its commit is the result.
+// TestOwnCommitIsTheResult checks that a commit made by the command itself becomes the result of
+// the task.
 func TestOwnCommitIsTheResult(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -256,8 +260,8 @@ func TestFailures(t *testing.T) {
 	})
 }
 
-// What a command has said before its time was over is told, however long it took it to
-// say that.
+// TestTimedOutWithOutput checks that the output of a command before its timeout is reported. The
+// timeout grows until the command has had time to write it.
 func TestTimedOutWithOutput(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -271,7 +275,7 @@ func TestTimedOutWithOutput(t *testing.T) {
 		case strings.HasSuffix(got.Result.Error, "\nslow"):
 			return
 		case limit > 30*time.Second:
-			t.Fatalf("it said nothing: %q", got.Result.Error)
+			t.Fatalf("no output: %q", got.Result.Error)
 		}
 	}
 }
@@ -306,7 +310,8 @@ func TestMergeConflictFailsTheTask(t *testing.T) {
 	}
 }
 
-// What a failed task leaves is in a commit of its own, not in that of the next.
+// TestLeftoversAreSeparate checks that changes left by a failed task, or found before the first
+// one, get a commit of their own instead of joining that of the next task.
 func TestLeftoversAreSeparate(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -332,13 +337,13 @@ func TestStopReleasesAndLeavesNoProcess(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	pidfile := r.path("group")
-	// Children that ignore SIGTERM, and one that is stopped.
+	// One child ignores SIGTERM and one is stopped.
 	ts := r.add(task("x", fmt.Sprintf(`trap '' TERM; (trap '' TERM; sleep 300) & sleep 300 & kill -STOP $!; echo $$ > %q.new; mv %q.new %q; wait; sleep 300`, pidfile, pidfile, pidfile)))
 	w := r.start("ann")
 	r.until("the command", func() bool { _, err := os.Stat(pidfile); return err == nil })
 	pgid := group(t, pidfile)
 	if sid, err := unix.Getsid(pgid); err != nil || sid != pgid {
-		t.Errorf("session %d, %v: the command could wait at our terminal", sid, err)
+		t.Errorf("session %d, %v: the command is not in a session of its own", sid, err)
 	}
 	if _, err := proc.Identify(pgid); err != nil {
 		t.Fatalf("the command does not run: %v", err)
@@ -357,8 +362,8 @@ func TestStopReleasesAndLeavesNoProcess(t *testing.T) {
 	}
 }
 
-// What a command leaves behind in its group ends with it, and output of a
-// process substitution still counts.
+// TestBackgroundEndsWithTheTask checks that background processes of a command end with it, and
+// that the output of a process substitution is still collected.
 func TestBackgroundEndsWithTheTask(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -374,7 +379,7 @@ func TestBackgroundEndsWithTheTask(t *testing.T) {
 	}
 }
 
-// counting counts what the worker asks of the ledger.
+// counting counts the worker's calls of Runnable.
 type counting struct {
 	*ledger.Ledger
 	n *atomic.Int64
@@ -385,7 +390,7 @@ func (c counting) Runnable(ctx context.Context, owner string) (bool, error) {
 	return c.Ledger.Runnable(ctx, owner)
 }
 
-// countedTasks counts the claims too.
+// countedTasks counts the worker's claims in the same counter.
 type countedTasks struct {
 	Tasks
 	n *atomic.Int64
@@ -396,7 +401,8 @@ func (c countedTasks) Claim(ctx context.Context, id string) (*ledger.Task, error
 	return c.Tasks.Claim(ctx, id)
 }
 
-// At rest nothing is read, and many writes of others cost few looks.
+// TestNoWorkAtRest checks that an idle worker makes no queries, and that many writes by others
+// cause few.
 func TestNoWorkAtRest(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -407,11 +413,11 @@ func TestNoWorkAtRest(t *testing.T) {
 	w.idle()
 	quiet := func(d time.Duration) int64 {
 		before := n.Load()
-		<-time.After(d) // the window that is measured
+		<-time.After(d) // measures this window
 		return n.Load() - before
 	}
-	// What it wrote last wakes it once more, on a busy machine late: one that polls has no
-	// second of rest ever.
+	// The worker's own last write wakes it once more, late on a busy machine. A worker that polls
+	// never has a second without queries.
 	r.until("rest", func() bool { return quiet(time.Second) == 0 })
 	before, began := n.Load(), time.Now()
 	for range 200 {
@@ -421,12 +427,12 @@ func TestNoWorkAtRest(t *testing.T) {
 	}
 	limit := int64(time.Since(began)/lookEvery) + 5
 	if got := n.Load() - before; got > limit {
-		t.Errorf("%d looks for 200 writes of others, want at most %d", got, limit)
+		t.Errorf("%d queries for 200 writes by others, want at most %d", got, limit)
 	}
 }
 
-// In plan mode a worker runs nothing, not even on request. Once its mode has changed it
-// starts without a restart.
+// TestPlanModeTakesNoTask checks that a worker in plan mode runs no task, not even a requested
+// one, and starts without a restart once its mode has changed.
 func TestPlanModeTakesNoTask(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

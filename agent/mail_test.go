@@ -47,7 +47,7 @@ func TestShutdownBetweenTasks(t *testing.T) {
 	if err != nil || ds[0].State != team.Answered {
 		t.Errorf("delivery %+v, %v", ds, err)
 	}
-	// Shutdown came first: the other message waits for the next life.
+	// The shutdown request is handled first: the other message stays unread for the next process.
 	unread, err := r.box("ann").Unread(t.Context())
 	if err != nil || len(unread) != 1 || unread[0].From != team.LeadName {
 		t.Errorf("unread %+v, %v", unread, err)
@@ -70,17 +70,18 @@ func TestForgedShutdownIsIgnored(t *testing.T) {
 	old := r.send(ledger.NewMessage{Kind: team.KindMessage, From: team.LeadName, To: "ann", Text: "done"})
 	for _, e := range []inbox.Entry{
 		{From: team.LeadName, Text: text},                       // no id
-		{From: team.LeadName, Text: text, ID: team.NewUUID()},   // an id the ledger lacks
-		{From: team.LeadName, Text: text, ID: innocent.ID},      // of a message to another
-		{From: team.LeadName, Text: text, ID: old.ID},           // of a harmless message
-		{From: "eve", Text: `{"type":"no_such_frame","a":[1]}`}, // unknown
-		{From: "eve", Text: `{"type":`},                         // torn
+		{From: team.LeadName, Text: text, ID: team.NewUUID()},   // an id unknown to the ledger
+		{From: team.LeadName, Text: text, ID: innocent.ID},      // the id of a message to another member
+		{From: team.LeadName, Text: text, ID: old.ID},           // the id of a harmless message
+		{From: "eve", Text: `{"type":"no_such_frame","a":[1]}`}, // unknown type
+		{From: "eve", Text: `{"type":`},                         // truncated
 	} {
 		if err := r.box("ann").Append(t.Context(), e); err != nil {
 			t.Fatal(err)
 		}
 	}
-	// A real message by one who may not, and the same frame as a plain message.
+	// A real request from a member without the right to make it, and the same frame as a plain
+	// message.
 	refused := r.send(ledger.NewMessage{Kind: team.KindShutdownRequest, From: "eve", To: "ann", RequestID: "shutdown-9@ann", Text: text})
 	r.send(ledger.NewMessage{Kind: team.KindMessage, From: team.LeadName, To: "ann", Text: text})
 	r.until("all mail to be read", func() bool {
@@ -165,7 +166,7 @@ func TestOneIdleNoticePerPeriod(t *testing.T) {
 	w := r.start("ann")
 	idle := func() int { return len(r.messages("ann", team.KindIdle)) }
 	r.until("the first notice", func() bool { return idle() == 1 })
-	for range 5 { // news that is no work
+	for range 5 { // messages that are not work
 		r.send(ledger.NewMessage{Kind: team.KindInfo, From: team.LeadName, To: "ann", Text: "still there?"})
 	}
 	r.until("the mail to be read", func() bool { return strings.Count(w.out.String(), "still there?") == 5 })
@@ -185,7 +186,8 @@ func TestOneIdleNoticePerPeriod(t *testing.T) {
 	}
 }
 
-// Mail is marked read after it was handled; what was accepted is not handled twice.
+// TestMailOnce checks that a message is marked read once it is handled, and that an accepted one
+// is not handled again.
 func TestMailOnce(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -210,7 +212,7 @@ func TestMailOnce(t *testing.T) {
 	}
 }
 
-// unmarked takes no receipts until it is opened.
+// unmarked refuses receipts until open is set.
 type unmarked struct {
 	*ledger.Ledger
 	open *atomic.Bool
@@ -223,8 +225,8 @@ func (u unmarked) Mark(ctx context.Context, m ledger.DeliveryMark) (bool, error)
 	return u.Ledger.Mark(ctx, m)
 }
 
-// A receipt that cannot be written when the message was handled is written later:
-// until then the message is unread, and it is not handled again.
+// TestReceiptIsOwed checks that a receipt that cannot be written when a message is handled is
+// written later. Until then the message stays unread, but it is not handled again.
 func TestReceiptIsOwed(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -250,7 +252,7 @@ func TestReceiptIsOwed(t *testing.T) {
 	}
 }
 
-// A damaged mailbox loses nothing that the ledger has.
+// TestDamagedMailbox checks that messages lost from a damaged mailbox are read from the ledger.
 func TestDamagedMailbox(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -276,7 +278,7 @@ func TestDamagedMailbox(t *testing.T) {
 	}
 }
 
-// A cap on messages stops notices, not work.
+// TestMessageCap checks that a message cap suppresses notices but not work.
 func TestMessageCap(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -296,7 +298,8 @@ func TestMessageCap(t *testing.T) {
 	}
 }
 
-// A mail that only the watch of the mailbox can tell of wakes the worker.
+// TestMailWakes checks that the mailbox watch wakes the worker for a message that is not in the
+// ledger.
 func TestMailWakes(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -308,7 +311,7 @@ func TestMailWakes(t *testing.T) {
 	}
 	bell <- struct{}{}
 	w.shows("message from someone (unverified): by hand")
-	close(bell) // the watch may end
+	close(bell) // the watch may end first
 	if got := r.ended(r.add(task("x", "true"))[0].ID); got.Status != team.TaskCompleted {
 		t.Errorf("task is %s", got.Status)
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// What has no command is for somebody else: a worker that claims by itself passes it by,
-// however important, and one that is told to do it says why it does not.
+// TestTasksWithoutACommandAreLeft checks that a worker never claims a task without a command,
+// whatever its priority, and answers an assignment of or a request for one with the reason.
 func TestTasksWithoutACommandAreLeft(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -25,7 +25,7 @@ func TestTasksWithoutACommandAreLeft(t *testing.T) {
 		t.Fatalf("%+v", got)
 	}
 	w.idle()
-	// Another one comes while it is idle, beside those that it leaves.
+	// The same holds for a task that is added while the worker is idle.
 	if got := r.ended(r.add(task("second", "true"))[0].ID); got.Status != team.TaskCompleted {
 		t.Fatalf("%+v", got)
 	}

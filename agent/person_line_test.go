@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestLongPersonLine: a long line of the person is in a file, and its entry names that.
+// TestLongPersonLine checks that a long line typed by a person is stored in a file that its entry
+// names.
 func TestLongPersonLine(t *testing.T) {
 	t.Parallel()
 	keep := func(text string) (short, name string) {

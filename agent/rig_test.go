@@ -79,7 +79,7 @@ func (r *rig) box(name string) *inbox.Box {
 	return b
 }
 
-// post is what the supervisor's mailer does.
+// post posts and delivers a message like the supervisor's mailer.
 func (r *rig) post(ctx context.Context, n ledger.NewMessage) (ledger.Message, error) {
 	m, ds, err := r.led.Post(ctx, n)
 	if err != nil {
@@ -118,7 +118,7 @@ func (r *rig) askShutdown(to string) ledger.Message {
 	return r.requestShutdown(to, "shutdown-1@"+to)
 }
 
-// answerShutdown is what a member's tool posts.
+// answerShutdown posts the answer that a member's tool would post.
 func (r *rig) answerShutdown(req ledger.Message, approve bool) {
 	r.t.Helper()
 	kind := team.KindShutdownRejected
@@ -143,7 +143,7 @@ func (r *rig) requestShutdown(to, id string) ledger.Message {
 	return r.send(ledger.NewMessage{Kind: team.KindShutdownRequest, From: team.LeadName, To: to, RequestID: id, Text: text})
 }
 
-// task is a NewTask that runs a script; edit changes it.
+// task returns a NewTask that runs a script, modified by edit.
 func task(subject, run string, edit ...func(*ledger.NewTask)) ledger.NewTask {
 	n := ledger.NewTask{Ref: subject, Subject: subject, Description: subject, Metadata: metadata(map[string]any{"run": run})}
 	for _, e := range edit {
@@ -178,7 +178,7 @@ func (r *rig) task(id string) ledger.Task {
 	return t
 }
 
-// ended waits until a task has ended.
+// ended waits for the end of a task.
 func (r *rig) ended(id string) ledger.Task {
 	r.t.Helper()
 	r.until("task "+id+" to end", func() bool {
@@ -188,7 +188,7 @@ func (r *rig) ended(id string) ledger.Task {
 	return r.task(id)
 }
 
-// until waits for a condition.
+// until waits for a condition, for five minutes at most.
 func (r *rig) until(what string, ok func() bool) {
 	r.t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -237,7 +237,7 @@ func (s *screen) String() string {
 	return s.b.String()
 }
 
-// life is one running worker.
+// life is a running worker.
 type life struct {
 	r      *rig
 	id     Identity
@@ -250,13 +250,13 @@ type life struct {
 	dir    string
 }
 
-// tasks is the board as a member works on it.
+// tasks returns the task board as a member uses it.
 func (r *rig) tasks(led *ledger.Ledger, m ledger.Member) Tasks {
 	t := &tool.Team{Layout: team.Home{Dir: r.dir}.Team("demo"), Ledger: led, Env: &tool.Env{}}
 	return t.WorkOf(tool.Caller{Name: m.Name, Session: m.SessionKey, Role: m.Role, Mode: m.Spec.Mode})
 }
 
-// start runs a worker; a member is made for it unless there is one.
+// start runs a worker for the member of that name, which it creates unless it exists.
 func (r *rig) start(name string, edit ...func(*Env)) *life {
 	r.t.Helper()
 	m, err := r.led.Member(r.t.Context(), name)
@@ -291,7 +291,7 @@ func (r *rig) start(name string, edit ...func(*Env)) *life {
 	return l
 }
 
-// wait waits for the worker to end and returns its error.
+// wait waits for the worker to exit and returns its error.
 func (l *life) wait() error {
 	l.r.t.Helper()
 	select {
@@ -318,7 +318,7 @@ func (l *life) idle() {
 	l.shows("idle, waiting")
 }
 
-// repo is a git repository with one commit.
+// repo creates a git repository with one commit.
 func (r *rig) repo() string {
 	r.t.Helper()
 	dir := r.t.TempDir()
@@ -351,7 +351,7 @@ func git(t *testing.T, dir string, args ...string) string {
 	return out
 }
 
-// gitSpace is a Workspace by the git program.
+// gitSpace is a Workspace that runs git.
 type gitSpace struct{ dir string }
 
 func (g gitSpace) git(ctx context.Context, args ...string) (string, error) {

@@ -15,7 +15,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// child opens a child of the member's session and gives it a task.
+// child opens a child of the member's session and queues a task for it.
 func (s *served) child(n int, task string) (key string) {
 	s.t.Helper()
 	key = fmt.Sprintf("agent:default:subagent:%d", n)
@@ -31,7 +31,7 @@ func (s *served) child(n int, task string) (key string) {
 	return key
 }
 
-// owned opens the member's session, as its first life does.
+// owned opens the member's session, as the agent does at its first start.
 func (s *served) owned() {
 	s.t.Helper()
 	if _, err := s.led.OpenSession(s.t.Context(), ledger.NewSession{Key: s.m.SessionKey, Member: s.m.SessionKey}); err != nil {
@@ -39,7 +39,7 @@ func (s *served) owned() {
 	}
 }
 
-// allTurns are the turns of all sessions of the member.
+// allTurns returns the turns of all sessions of the member.
 func (s *served) allTurns() []ledger.TurnJob {
 	s.t.Helper()
 	list, err := s.led.TurnJobs(context.WithoutCancel(s.t.Context()), ledger.JobFilter{Member: s.m.SessionKey})
@@ -63,9 +63,9 @@ func (s *served) rested() {
 	})
 }
 
-// TestAnnounceStorm: twenty children run beside each other and beside their parent, and all
-// end while it is busy: what they announce is one turn of its, each is shown to that turn
-// once, and nothing is announced twice.
+// TestAnnounceStorm checks that twenty children run in parallel with each other and with their
+// parent, and all end while it is busy: their announcements start one turn, which is shown each
+// of them once.
 func TestAnnounceStorm(t *testing.T) {
 	t.Parallel()
 	const kids = 20
@@ -122,8 +122,8 @@ func TestAnnounceStorm(t *testing.T) {
 	}
 }
 
-// announcedOnce checks that each of the children has announced one turn, that the parent
-// has each in its transcript once, and that a turn was shown each.
+// announcedOnce checks that each child has announced one turn, that the parent's transcript
+// contains each announcement once, and that a turn was shown each of them.
 func (s *served) announcedOnce(kids int) {
 	s.t.Helper()
 	list, err := s.led.Announces(context.WithoutCancel(s.t.Context()), s.m.SessionKey)
@@ -149,9 +149,9 @@ func (s *served) announcedOnce(kids int) {
 	}
 }
 
-// TestChildrenKilledAtEveryStep: an agent with three children at work is killed before and
-// after each of its commits. The next life goes on with all of them: each answers once, and
-// each end is announced once.
+// TestChildrenKilledAtEveryStep kills an agent with three working children before and after each
+// of its commits. The next process continues all of them: each child answers once, and each end
+// is announced once.
 func TestChildrenKilledAtEveryStep(t *testing.T) {
 	t.Parallel()
 	const kids = 3
@@ -185,7 +185,7 @@ func TestChildrenKilledAtEveryStep(t *testing.T) {
 	}
 	whole := begin(t)
 	if whole.life(0) {
-		t.Fatal("killed, and nobody did it")
+		t.Fatal("the agent was killed without a request")
 	}
 	check(whole)
 	steps, every := whole.steps(), 1
@@ -203,8 +203,8 @@ func TestChildrenKilledAtEveryStep(t *testing.T) {
 	}
 }
 
-// TestWakeSurvives: a wake that was asked for in one life begins its turn in the next, at
-// its time, although nothing else happens.
+// TestWakeSurvives checks that a wake queued before the agent starts begins its turn at its time,
+// without any other event.
 func TestWakeSurvives(t *testing.T) {
 	t.Parallel()
 	s := newServed(t)

@@ -20,10 +20,10 @@ import (
 
 const (
 	envServeDir  = "TEAMCTL_TEST_SERVE_DIR"
-	envServeKill = "TEAMCTL_TEST_SERVE_KILL" // the number of the step at which the child kills itself; 0 for none
+	envServeKill = "TEAMCTL_TEST_SERVE_KILL" // number of the step at which the child kills itself, or 0
 )
 
-// sideEffect is a tool that writes a line and a tool that reads them all.
+// sideEffect returns a tool that appends a line to a file and a tool that reads the file.
 func sideEffect(dir string) []llm.Tool {
 	file := filepath.Join(dir, "lines")
 	return []llm.Tool{
@@ -42,8 +42,8 @@ func sideEffect(dir string) []llm.Tool {
 	}
 }
 
-// TestServeChild is one life of an agent in a process of its own; it does nothing unless
-// it was started for that.
+// TestServeChild runs an agent in a process of its own. It is skipped unless another test starts
+// it.
 func TestServeChild(t *testing.T) {
 	dir := os.Getenv(envServeDir)
 	if dir == "" {
@@ -75,7 +75,7 @@ func TestServeChild(t *testing.T) {
 	}
 }
 
-// life runs a child; killed tells whether it was ended by its own signal.
+// life runs a child process and reports whether it killed itself.
 func (s *served) life(kill int) (killed bool) {
 	s.t.Helper()
 	cmd := exec.CommandContext(s.t.Context(), os.Args[0], "-test.run=^TestServeChild$", "-test.count=1")
@@ -93,7 +93,7 @@ func (s *served) life(kill int) (killed bool) {
 	return false
 }
 
-// steps is how many steps the last life made, which it wrote down at its end.
+// steps returns the number of steps of the last process, which records it before it exits.
 func (s *served) steps() int {
 	s.t.Helper()
 	b, err := os.ReadFile(filepath.Join(s.dir, "steps"))
@@ -107,10 +107,10 @@ func (s *served) steps() int {
 	return n
 }
 
-// TestServeKilledAtEveryStep: an agent is killed before and after each of its commits. The
-// next life goes on in the same turn: the message and each answer are in the transcript
-// once, every call has one result right after its answer, and what was done was done once
-// or is said to be unknown.
+// TestServeKilledAtEveryStep kills an agent before and after each of its commits. The next
+// process continues the same turn: the transcript contains the message and each answer once,
+// every call has one result right after its answer, and every effect happened once or is reported
+// as unknown.
 func TestServeKilledAtEveryStep(t *testing.T) {
 	t.Parallel()
 	every := 1
@@ -120,8 +120,9 @@ func TestServeKilledAtEveryStep(t *testing.T) {
 	killedAtEveryStep(t, "@@call look {}\n@@call append {\"line\":\"one\"}\n@@call append {\"line\":\"two\"}\n@@say all done", every, nil)
 }
 
-// TestLongTextsKilledAtEveryStep: the same with a message and a call of more than 32 kB, which are
-// in files: the tool is given the whole, and the ledger has a short text in its place.
+// TestLongTextsKilledAtEveryStep does the same with a message and a call of more than 32 kB,
+// which are stored in files: the tool gets the whole input, and the ledger a short text in its
+// place.
 func TestLongTextsKilledAtEveryStep(t *testing.T) {
 	t.Parallel()
 	long, every := strings.Repeat("x", 40<<10), 1
@@ -132,7 +133,7 @@ func TestLongTextsKilledAtEveryStep(t *testing.T) {
 		s.t.Helper()
 		for _, e := range s.transcript() {
 			if len(e.Content)+len(e.Raw)+len(e.Meta) > 32<<10 {
-				s.t.Errorf("entry %d of %d bytes stands in the ledger", e.Seq, len(e.Content)+len(e.Raw)+len(e.Meta))
+				s.t.Errorf("the ledger contains entry %d with %d bytes", e.Seq, len(e.Content)+len(e.Raw)+len(e.Meta))
 			}
 		}
 		for _, j := range s.turns() {
@@ -142,7 +143,7 @@ func TestLongTextsKilledAtEveryStep(t *testing.T) {
 			}
 			for _, c := range calls {
 				if len(c.Input) > 32<<10 {
-					s.t.Errorf("the input of call %s stands in the ledger", c.CallID)
+					s.t.Errorf("the ledger contains the whole input of call %s", c.CallID)
 				}
 			}
 		}
@@ -156,12 +157,12 @@ func TestLongTextsKilledAtEveryStep(t *testing.T) {
 	})
 }
 
-// killedAtEveryStep kills an agent that was sent a script at every so many steps.
+// killedAtEveryStep sends a script to an agent and kills it, at another step for each run.
 func killedAtEveryStep(t *testing.T, script string, every int, also func(*served)) {
 	whole := newServed(t)
 	whole.tell(script)
 	if whole.life(0) {
-		t.Fatal("killed, and nobody did it")
+		t.Fatal("the agent was killed without a request")
 	}
 	want := whole.shape()
 	steps := whole.steps()
@@ -173,7 +174,7 @@ func killedAtEveryStep(t *testing.T, script string, every int, also func(*served
 			s.life(kill)
 			s.life(0)
 			if got := s.shape(); got != want {
-				t.Errorf("the transcript is another one:\n%s\nwant\n%s\n%s", got, want, s.dump())
+				t.Errorf("the transcript is\n%s\nwant\n%s\n%s", got, want, s.dump())
 			}
 			s.once(m)
 			if also != nil {
@@ -183,7 +184,8 @@ func killedAtEveryStep(t *testing.T, script string, every int, also func(*served
 	}
 }
 
-// shape is the transcript without what a kill may change: the text of results.
+// shape returns the transcript without the texts that a kill may change: those of all entries but
+// answers.
 func (s *served) shape() string {
 	var b strings.Builder
 	for _, e := range s.transcript() {
@@ -196,7 +198,7 @@ func (s *served) shape() string {
 	return b.String()
 }
 
-// once checks what must hold after any kill.
+// once checks the invariants that hold after any kill.
 func (s *served) once(m ledger.Message) {
 	s.t.Helper()
 	ds, err := s.led.Deliveries(s.t.Context(), m.ID)
@@ -216,7 +218,7 @@ func (s *served) once(m ledger.Message) {
 		case n > 1:
 			s.t.Errorf("%s was appended %d times", line, n)
 		case n == 0 && lost == 0:
-			s.t.Errorf("%s was not appended, and nobody says so:\n%s", line, s.dump())
+			s.t.Errorf("%s was not appended, and no result reports it as unknown:\n%s", line, s.dump())
 		}
 	}
 	if lost > 1 {

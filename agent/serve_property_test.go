@@ -23,15 +23,15 @@ import (
 
 var serveRounds = flag.Int("serve.rounds", 60, "how many `rounds` the test of an agent that is told, and killed, at random has")
 
-// mortal writes to the ledger until it is killed: from then on nothing that its process does
-// reaches the ledger, as after a kill -9 between two commits.
+// mortal writes to the ledger until it is killed. From then on no write of its process reaches
+// the ledger, as after a kill -9 between two commits.
 type mortal struct {
 	ledger.Writer
 	mu    sync.Mutex
 	wrote int
 	armed bool
-	left  int  // writes until it is killed
-	after bool // the last one is made, and not answered
+	left  int  // writes before the kill
+	after bool // the write at which it is killed is applied, but not answered
 	dead  bool
 	died  func()
 }
@@ -56,7 +56,8 @@ func (m *mortal) Write(ctx context.Context, op ledger.Op) (json.RawMessage, erro
 	return nil, errKilled
 }
 
-// arm kills it after more writes, before or after the last of them.
+// arm schedules the kill at the write that follows left more writes, before or after it is
+// applied.
 func (m *mortal) arm(left int, after bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -76,8 +77,9 @@ func (m *mortal) state() (wrote int, dead bool) {
 	return m.wrote, m.dead
 }
 
-// diligent is a model that does the tasks of the newest input, and with a token all that are left:
-// "[task N K]" asks for K calls and the answer "answer N.".
+// diligent is a model that works on the tasks of the newest input, or on all open tasks if that
+// input has a resume token or no open task. "[task N K]" requests K calls and then the answer
+// "answer N.".
 type diligent struct{}
 
 var (
@@ -89,11 +91,11 @@ var (
 func (diligent) Models(context.Context) ([]model.Info, error) { return nil, nil }
 
 func (diligent) Stream(_ context.Context, q model.Request, _ func(model.Delta)) (model.Answer, error) {
-	calls := map[int]int{} // asked for, by task
+	calls := map[int]int{} // requested calls by task
 	done, of := map[int]int{}, map[string]int{}
 	answered := map[int]bool{}
 	var order, newest []int
-	all, in := false, false // a token is in the newest input; it goes on
+	all, in := false, false // the newest input has a token; the input continues
 	for _, m := range q.Messages {
 		for _, p := range m.Parts {
 			switch {
@@ -160,11 +162,11 @@ func (diligent) Stream(_ context.Context, q model.Request, _ func(model.Delta)) 
 	return model.Answer{Message: message, Stop: model.StopEnd}, nil
 }
 
-// act is one thing that happens to an agent, and how many writes it makes before the next.
+// act is an event for an agent; the agent may make then writes before the next one.
 type act struct {
-	what  string // lead, person, peer, child, again (to the newest child), kill
+	what  string // lead, person, peer, child, again (for the newest child), kill
 	calls int
-	left  int // of a kill
+	left  int // of a kill, as is after
 	after bool
 	then  int
 }
@@ -181,16 +183,16 @@ func acts() *rapid.Generator[[]act] {
 	}), 1, 14)
 }
 
-// driven is an agent with what it was told.
+// driven is an agent with a record of its input.
 type driven struct {
 	*served
 	mu     sync.Mutex
-	ran    map[string]int // calls that were carried out, by input
+	ran    map[string]int // number of runs of each call, by input
 	life   *mortal
 	stop   func(error) error
-	texts  map[string][]string // what the member's session was told, by its sender
-	kids   map[string][]string // and its children
-	newest string              // child
+	texts  map[string][]string // input of the member's session, by sender
+	kids   map[string][]string // input of its children
+	newest string              // newest child
 	told   int
 	kills  int
 }
@@ -212,7 +214,7 @@ func newDriven(t *testing.T) *driven {
 	return d
 }
 
-// begin starts the next life.
+// begin starts the next process.
 func (d *driven) begin() {
 	ctx, cancel := context.WithCancelCause(d.t.Context())
 	d.life = &mortal{Writer: ledger.Direct(d.led.DB()), died: func() { cancel(errKilled) }}
@@ -238,7 +240,7 @@ func (d *driven) do(a act) {
 	case "person":
 		_, err := d.led.TakeIn(d.t.Context(), ledger.TakeIn{Session: d.m.SessionKey, Inputs: []ledger.Input{PersonLine(text, nil)}})
 		if team.ReasonOf(err) == team.ReasonBacklogFull {
-			return // who types sees it
+			return // the person sees the error
 		}
 		if err != nil {
 			d.t.Fatal(err)
@@ -265,7 +267,7 @@ func (d *driven) do(a act) {
 		}
 		say(d.kids, d.newest)
 	case "kill":
-		if d.kills++; d.kills > 2 { // a third one without an entry in between would end the turn
+		if d.kills++; d.kills > 2 { // a third kill without an entry in between would end the turn
 			d.rest()
 			d.kills = 1
 		}
@@ -273,7 +275,8 @@ func (d *driven) do(a act) {
 	}
 }
 
-// goOn lets the agent make more writes, or come to rest, or die; then it lives again.
+// goOn waits until the agent has made more writes, is idle or is dead, and restarts it if it is
+// dead.
 func (d *driven) goOn(more int) {
 	from, _ := d.life.state()
 	d.until("the agent to go on", func() bool {
@@ -286,8 +289,8 @@ func (d *driven) goOn(more int) {
 	}
 }
 
-// rests reports whether nothing is left to do. It looks in the order in which work moves on: what
-// has left the mailbox or the backlog meanwhile is a turn by the time that turns are read.
+// rests reports whether no work is left. It checks in the order in which work moves: whatever has
+// left the mailbox or the backlog meanwhile is a turn by the time the turns are read.
 func (d *driven) rests() bool {
 	unread, err := d.box("dev").Unread(context.WithoutCancel(d.t.Context()))
 	if err != nil || len(unread) > 0 {
@@ -306,7 +309,7 @@ func (d *driven) rests() bool {
 	return true
 }
 
-// rest waits until nothing is left to do; a kill that has not come is called off.
+// rest cancels a pending kill and waits until no work is left.
 func (d *driven) rest() {
 	for d.life.spare() {
 		_ = d.stop(errKilled)
@@ -319,7 +322,7 @@ func (d *driven) sessions() []string {
 	return append([]string{d.m.SessionKey}, slices.Sorted(maps.Keys(d.kids))...)
 }
 
-// story is a session's transcript as text: what it was told, and what it answered.
+// story returns the input and the answers of a session's transcript.
 func (d *driven) story(session string) (told, answered string) {
 	list, err := d.led.Entries(d.t.Context(), session, 0, 0)
 	if err != nil {
@@ -332,7 +335,7 @@ func (d *driven) story(session string) (told, answered string) {
 			told += e.Content + "\n"
 		case ledger.EntryAssistant:
 			if len(open) > 0 {
-				d.t.Errorf("%s: entry %d is an answer, and calls have no result: %v", session, e.Seq, open)
+				d.t.Errorf("%s: entry %d is an answer while calls have no result: %v", session, e.Seq, open)
 			}
 			answered += e.Content + "\n"
 			var meta struct{ Calls []model.Call }
@@ -357,8 +360,8 @@ func (d *driven) story(session string) (told, answered string) {
 	return told, answered
 }
 
-// kept checks that each text is there once, or more often where a token repeats it, and that those
-// of one sender are in the order in which they were sent.
+// kept checks that each text of a session's input is there once, apart from tokens that repeat
+// it, is answered once if it is a task, and is in order with the others of its sender.
 func (d *driven) kept(session string, bySender map[string][]string, told, answered string) {
 	whole := tokenLine.ReplaceAllString(told, "")
 	for who, texts := range bySender {
@@ -381,7 +384,7 @@ func (d *driven) kept(session string, bySender map[string][]string, told, answer
 	}
 }
 
-// check compares what has become of everything with what the agent was told.
+// check compares the transcripts, turns and calls with the input of the agent.
 func (d *driven) check() {
 	d.t.Helper()
 	told, answered := d.story(d.m.SessionKey)
@@ -400,7 +403,7 @@ func (d *driven) check() {
 		}
 	}
 	if n := strings.Count(tokenLine.ReplaceAllString(told, ""), "[@agent:default#default] finish"); n != ends {
-		d.t.Errorf("%d ends of children are told, %d have ended", n, ends)
+		d.t.Errorf("%d ends of children are reported, %d children have ended", n, ends)
 	}
 	lost := 0
 	for _, s := range d.sessions() {
@@ -416,7 +419,7 @@ func (d *driven) check() {
 	defer d.mu.Unlock()
 	for call, n := range d.ran {
 		if n > 1 {
-			lost -= n - 1 // the model asks again for what is said to be unknown
+			lost -= n - 1 // the model repeats a call whose result is unknown
 		}
 		if lost < 0 {
 			d.t.Errorf("%s was carried out %d times", call, n)
@@ -425,7 +428,7 @@ func (d *driven) check() {
 	d.alone()
 }
 
-// alone checks that no session has had two running turns.
+// alone checks that no session ever had two running turns.
 func (d *driven) alone() {
 	running := map[string]string{}
 	events, err := d.led.Events(d.t.Context(), 0, 0, ledger.EventFilter{})
@@ -448,9 +451,10 @@ func (d *driven) alone() {
 	}
 }
 
-// TestServeKeepsEverything: whatever an agent is told, by whom and when, and wherever it is killed:
-// each text is in a transcript once and in order, each task is answered once, also one that was
-// steered away from, each end of a child is told once, and no session runs two turns.
+// TestServeKeepsEverything sends an agent random input from random senders and kills it at
+// random. Each text is in a transcript once and in order, each task is answered once even if the
+// agent was steered away from it, each end of a child is reported once, and no session runs two
+// turns at a time.
 func TestServeKeepsEverything(t *testing.T) {
 	t.Parallel()
 	rounds := *serveRounds

@@ -16,7 +16,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// moments is the script model, with something that happens while its nth answer streams.
+// moments is the script model, with a function to call when its nth answer is requested.
 type moments struct {
 	recorded
 	at map[int]func()
@@ -34,7 +34,7 @@ func (m *moments) Stream(ctx context.Context, q model.Request, on func(model.Del
 
 const bigTask = "the big task\n@@call work {}\n@@call work {}\n@@say the big task is done"
 
-// order checks that texts are in the transcript once each, in order.
+// order checks that the transcript contains each text once, in order.
 func (s *served) order(texts ...string) {
 	s.t.Helper()
 	dump, at := s.dump(), 0
@@ -51,9 +51,10 @@ func (s *served) order(texts ...string) {
 	}
 }
 
-// TestSteerAtEveryMoment: a message of the lead that comes amid a turn, or a line that the
-// person types, is answered next, whatever the turn is doing, and the task goes on after it;
-// what comes with the last answer waits for the end of the turn, and its sender is told.
+// TestSteerAtEveryMoment checks that a message of the lead or a typed line that arrives during a
+// turn is answered next, whatever the turn is doing, and that the task continues afterwards.
+// Input that arrives with the last answer waits for the end of the turn, and the sender of a
+// message is notified.
 func TestSteerAtEveryMoment(t *testing.T) {
 	t.Parallel()
 	t.Run("mail", func(t *testing.T) {
@@ -70,8 +71,8 @@ func steerAtEveryMoment(t *testing.T, typed bool) {
 	const answered = "assistant: steered away"
 	steer := "@@say steered away"
 	for name, c := range map[string]struct {
-		answer int // while which answer streams
-		call   int // or during which call
+		answer int // arrives while this answer streams
+		call   int // or during this call
 		want   []string
 		late   bool
 		skips  int // calls that were not begun
@@ -120,7 +121,7 @@ func steerAtEveryMoment(t *testing.T, typed bool) {
 				return len(s.messages("dev", team.KindIdle)) > 0
 			})
 			s.order(c.want...)
-			if calls != 2-c.skips { // the script goes on behind what it has asked for
+			if calls != 2-c.skips { // the script continues after the calls it has already requested
 				t.Errorf("%d calls, want %d", calls, 2-c.skips)
 			}
 			busy := 0
@@ -129,20 +130,20 @@ func steerAtEveryMoment(t *testing.T, typed bool) {
 					busy++
 				}
 			}
-			if (busy == 1) != (c.late && !typed) { // who types sees it on the screen
+			if (busy == 1) != (c.late && !typed) { // a person sees it on the screen
 				t.Errorf("%d notices that the session is busy", busy)
 			}
 			if typed {
 				return
 			}
 			if ds, err := s.led.Deliveries(t.Context(), sent.ID); err != nil || len(ds) != 1 || ds[0].State != team.Accepted {
-				t.Errorf("the message is %+v, %v: a notice is no answer", ds, err)
+				t.Errorf("the message is %+v, %v: a notice is not an answer", ds, err)
 			}
 		})
 	}
 }
 
-// TestTwoSteers: of two messages that steer at once the first to arrive is the first.
+// TestTwoSteers checks that two steering messages are handled in the order of their arrival.
 func TestTwoSteers(t *testing.T) {
 	t.Parallel()
 	var s *served
@@ -158,8 +159,8 @@ func TestTwoSteers(t *testing.T) {
 	s.order("the first word", "the second word", "assistant: both heard", "assistant: the big task is done")
 }
 
-// TestTokensQuoteTasks: a turn that began with a backlog and is steered leaves a token that quotes
-// its task, and not the backlog with the token in it.
+// TestTokensQuoteTasks checks that a steered turn that began with a backlog leaves a token that
+// quotes its task, not the backlog with the previous token.
 func TestTokensQuoteTasks(t *testing.T) {
 	t.Parallel()
 	var s *served
@@ -195,8 +196,8 @@ func TestTokensQuoteTasks(t *testing.T) {
 	}
 }
 
-// TestLongMailInTheBacklog: a long message that waits in the backlog is in a file, and the model is
-// sent the whole.
+// TestLongMailInTheBacklog checks that a long message in the backlog is stored in a file and sent
+// to the model in full.
 func TestLongMailInTheBacklog(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("y", 40<<10)
@@ -222,8 +223,8 @@ func TestLongMailInTheBacklog(t *testing.T) {
 	}
 }
 
-// TestSteerThenInterrupt: an interrupt ends the turn without a token, and the message that
-// waited to steer is answered next.
+// TestSteerThenInterrupt checks that an interrupt ends the turn without a token, and that the
+// steering message is answered next.
 func TestSteerThenInterrupt(t *testing.T) {
 	t.Parallel()
 	interrupt := make(chan struct{})
@@ -248,8 +249,8 @@ func TestSteerThenInterrupt(t *testing.T) {
 	}
 }
 
-// TestKilledBetweenSteerAndResume: the task that a message displaced goes on in the next
-// life of the process.
+// TestKilledBetweenSteerAndResume checks that the next process continues a task that a message
+// displaced.
 func TestKilledBetweenSteerAndResume(t *testing.T) {
 	t.Parallel()
 	var s *served
@@ -277,7 +278,7 @@ func TestKilledBetweenSteerAndResume(t *testing.T) {
 	s.order("assistant: held on", "resume: the big task", "assistant: the big task is done")
 }
 
-// writes is a model that makes one call with a long input, and then says what came of it.
+// writes is a model that makes one call with a long input and then repeats its result.
 type writes struct{ script.Provider }
 
 func (writes) Stream(_ context.Context, q model.Request, _ func(model.Delta)) (model.Answer, error) {
@@ -291,12 +292,12 @@ func (writes) Stream(_ context.Context, q model.Request, _ func(model.Delta)) (m
 	return model.Answer{Message: model.Message{Role: model.RoleAssistant, Parts: []model.Part{part}}}, nil
 }
 
-// unread are files of which none can be read.
+// unread stores files that cannot be read.
 type unread struct{ files }
 
 func (unread) Read(string) (string, error) { return "", os.ErrNotExist }
 
-// TestInputIsGone: a call whose input is in a file that is gone is not run with anything else.
+// TestInputIsGone checks that a call does not run if the file with its input is missing.
 func TestInputIsGone(t *testing.T) {
 	t.Parallel()
 	ran := false

@@ -18,19 +18,19 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// served is an agent with a model, beside a real ledger and mailbox.
+// served is an agent with a model, a real ledger and a mailbox.
 type served struct {
 	*rig
 	tools []llm.Tool
 	m     ledger.Member
-	model model.Provider // nil: the script model
+	model model.Provider // nil means the script model
 	ref   model.Ref      // of model
 	info  model.Info
 	quota Quota
-	texts llm.Texts // of long texts; nil: the ledger has them
+	texts llm.Texts // store of long texts; nil keeps them in the ledger
 }
 
-// files are long texts in a directory.
+// files stores long texts in a directory.
 type files struct{ dir string }
 
 func (f files) Keep(text string) (string, error) {
@@ -57,7 +57,8 @@ func (s *served) provider() model.Provider {
 	return s.model
 }
 
-// start runs a life of the agent; stop ends it, for cause nil like a process that stops.
+// start runs the agent. stop cancels it with a cause, which is nil for a regular stop of the
+// process.
 func (s *served) start(in ServeIn) (stop func(cause error) error) {
 	s.t.Helper()
 	return s.startIn(s.t.Context(), in)
@@ -140,7 +141,7 @@ func (s *served) turns() []ledger.TurnJob {
 	return list
 }
 
-// dump is the transcript, a line for each entry.
+// dump returns the transcript, one line per entry.
 func (s *served) dump() string {
 	var b strings.Builder
 	for _, e := range s.transcript() {
@@ -156,7 +157,7 @@ func echo(name string, readOnly bool, ran func(ctx context.Context, input string
 		}}
 }
 
-// recorded is the script model, with what it was asked.
+// recorded is the script model; it records its requests.
 type recorded struct {
 	script.Provider
 	mu    sync.Mutex
@@ -170,7 +171,8 @@ func (r *recorded) Stream(ctx context.Context, q model.Request, on func(model.De
 	return r.Provider.Stream(ctx, q, on)
 }
 
-// flat is a request without what stands behind its conversation, part by part.
+// flat returns the system prompt, the tools and the messages of a request, part by part, without
+// its ephemeral text.
 func flat(t *testing.T, q model.Request) string {
 	t.Helper()
 	var b strings.Builder
@@ -187,8 +189,8 @@ func flat(t *testing.T, q model.Request) string {
 	return b.String()
 }
 
-// TestRequestsExtend: each request begins with the bytes of the one before, over calls,
-// turns, mail in the middle of a turn and a steering message: else no cache ever hits.
+// TestRequestsExtend checks that each request begins with the bytes of the previous one, across
+// calls, turns, mail during a turn and a steering message. Otherwise no cache would ever hit.
 func TestRequestsExtend(t *testing.T) {
 	t.Parallel()
 	var s *served

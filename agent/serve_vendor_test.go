@@ -20,10 +20,10 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// vendors are the protocols.
+// vendors lists the protocols.
 var vendors = []string{"messages", "chat", "responses"}
 
-// at has the agent ask a server by a protocol.
+// at makes the agent use a server in a protocol.
 func (s *served) at(url, protocol string, idle time.Duration) {
 	e := wire.Endpoint{Name: protocol, BaseURL: url, Idle: idle}
 	switch protocol {
@@ -39,7 +39,7 @@ func (s *served) at(url, protocol string, idle time.Duration) {
 	s.ref = model.Ref{Provider: protocol, Model: "m"}
 }
 
-// strictServer refuses what vendors refuse, and the test fails if it had to.
+// strictServer starts a server that refuses what vendors refuse; a refusal fails the test.
 func strictServer(t *testing.T) *fakemodel.Server {
 	t.Helper()
 	v, err := fakemodel.Start("", nil)
@@ -56,9 +56,8 @@ func strictServer(t *testing.T) *fakemodel.Server {
 	return v
 }
 
-// TestFaultsLeaveNoTrace: whatever goes wrong with one answer of a turn, at whatever event,
-// the turn ends in the same transcript as without it, each call was made once, and no
-// request is one that a vendor refuses.
+// TestFaultsLeaveNoTrace checks that a fault at any event of any answer of a turn does not change
+// its transcript, that each call runs once, and that no request is one that a vendor refuses.
 func TestFaultsLeaveNoTrace(t *testing.T) {
 	t.Parallel()
 	every := 1
@@ -74,7 +73,7 @@ func TestFaultsLeaveNoTrace(t *testing.T) {
 				s := newServed(t, echo("work", false, func(context.Context, string) string { ran.Add(1); return "worked < & >" }), echo("look", true, func(context.Context, string) string { return "seen" }))
 				idle := time.Minute
 				if how == fakemodel.Stall {
-					idle = 5 * time.Second // on a busy machine a second is reached without a fault
+					idle = 5 * time.Second // on a busy machine a second can pass without a fault
 				}
 				s.at(v.URL, protocol, idle)
 				var request, at, seen atomic.Int64
@@ -111,7 +110,7 @@ func TestFaultsLeaveNoTrace(t *testing.T) {
 						if got := turn(n); got != want {
 							t.Fatalf("answer %d, event %d: another transcript\n%s\nwant\n%s", answer, event, got, want)
 						}
-						// Behind the last event nothing can go wrong any more: no request was repeated.
+						// No fault is possible after the last event: no request was repeated.
 						if !hit.Load() || seen.Load() == 3 {
 							break
 						}
@@ -125,13 +124,13 @@ func TestFaultsLeaveNoTrace(t *testing.T) {
 	}
 }
 
-// fits is a model whose context has so many bytes: it refuses what is longer, as vendors do.
+// fits is a model with a context of so many bytes. It refuses longer requests, as vendors do.
 type fits struct {
 	recorded
 	bytes   int
 	summary func(r model.Request) string
 	sums    atomic.Int64
-	refuses atomic.Bool // everything, from now on
+	refuses atomic.Bool // refuses every request
 }
 
 func (f *fits) Stream(ctx context.Context, r model.Request, on func(model.Delta)) (model.Answer, error) {
@@ -154,7 +153,7 @@ func (f *fits) Stream(ctx context.Context, r model.Request, on func(model.Delta)
 	return f.recorded.Stream(ctx, r, on)
 }
 
-// chain is a tool whose result says which call comes next, n times, each result long.
+// chain returns a tool with long results, each of which requests the next call, up to n calls.
 func chain(n, bytes int) llm.Tool {
 	return echo("work", false, func(_ context.Context, input string) string {
 		var in struct{ N int }
@@ -167,9 +166,9 @@ func chain(n, bytes int) llm.Tool {
 	})
 }
 
-// TestCompactionGoesOn: a turn whose conversation does not fit is compacted and goes on:
-// older results are shortened, no call is parted from its result, the task and the newest
-// entries stay word for word, the todo list comes again, and the ledger keeps everything.
+// TestCompactionGoesOn checks that a turn whose conversation is too long is compacted and
+// continues. No call is separated from its result, the task and the newest result are kept word
+// for word, and the ledger keeps everything.
 func TestCompactionGoesOn(t *testing.T) {
 	t.Parallel()
 	f := &fits{bytes: 150_000, summary: func(model.Request) string { return "# Goal\nthe chain" }}
@@ -186,7 +185,7 @@ func TestCompactionGoesOn(t *testing.T) {
 			compactions++
 		case ledger.EntryToolResult:
 			if results++; len(e.Content) < 20_000 {
-				t.Errorf("entry %d has %d bytes: the ledger forgets", e.Seq, len(e.Content))
+				t.Errorf("entry %d has only %d bytes in the ledger", e.Seq, len(e.Content))
 			}
 		default:
 		}
@@ -232,7 +231,7 @@ func paired(t *testing.T, r model.Request) {
 	}
 }
 
-// TestCompactionByVendors: the same on each protocol, with a server that refuses what
+// TestCompactionByVendors checks compaction in each protocol, with a server that refuses what
 // vendors refuse.
 func TestCompactionByVendors(t *testing.T) {
 	t.Parallel()
@@ -258,15 +257,15 @@ func TestCompactionByVendors(t *testing.T) {
 	}
 }
 
-// TestCompactionLoopEnds: a conversation that no compaction makes short enough ends its
-// turn with the reason after two of them, and a summary that is no shorter after a second,
-// harder try; the lead is told, and the next turn is answered.
+// TestCompactionLoopEnds checks that a turn fails after two compactions if its conversation
+// remains too long, and after a second attempt if its summary is not shorter, and that the lead
+// is notified of the reason.
 func TestCompactionLoopEnds(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		summary, task string
 		refuses       bool
-		sums          int64 // at most
+		sums          int64 // upper bound
 		why           string
 	}{
 		"refused for ever": {"# Goal\nshort", "@@call work {\"n\":1}", true, 4, "compacted 2 times without a successful tool result"},
@@ -316,8 +315,8 @@ func TestCompactionLoopEnds(t *testing.T) {
 	}
 }
 
-// TestCompactAsked: a person's word compacts a conversation at rest, and what they want to
-// keep is asked of the summary.
+// TestCompactAsked checks that a request to compact an idle conversation is carried out, and that
+// its text is part of the prompt for the summary.
 func TestCompactAsked(t *testing.T) {
 	t.Parallel()
 	var asked sync.Map

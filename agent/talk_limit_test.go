@@ -12,7 +12,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// gate is a Quota that a test opens and closes.
+// gate is a Quota that the test opens and closes.
 type gate struct {
 	r       *rig
 	reached chan time.Time
@@ -49,7 +49,7 @@ func (g *gate) close(why error) {
 	g.closed = why
 }
 
-// open opens it, and writes to the ledger as who ends a limit does.
+// open opens the gate and writes to the ledger, like the end of a real limit.
 func (g *gate) open() {
 	g.r.t.Helper()
 	g.close(nil)
@@ -67,8 +67,9 @@ func (r *rig) coder() ledger.Member {
 	return m
 }
 
-// A turn that a limit ends leaves the member limited, not idle, and no prompt is given.
-// What the agent had refused comes when the limit is over, once, with what came since.
+// TestTalkAtALimit checks that a turn that ends at a limit leaves the member limited, not idle,
+// and without prompts. After the limit the agent gets the refused prompt again, once, and then
+// the messages sent meanwhile.
 func TestTalkAtALimit(t *testing.T) {
 	t.Parallel()
 	for _, begun := range []bool{false, true} {
@@ -112,8 +113,8 @@ func TestTalkAtALimit(t *testing.T) {
 	}
 }
 
-// Mail that the agent has refused at a limit is given again, and a shutdown request comes
-// through all the same.
+// TestTalkMailAtALimit checks that mail refused at a limit is delivered again, and that a
+// shutdown request is handled during a limit.
 func TestTalkMailAtALimit(t *testing.T) {
 	t.Parallel()
 	r, m := newRig(t), newMate()
@@ -131,7 +132,7 @@ func TestTalkMailAtALimit(t *testing.T) {
 		t.Errorf("it is %s", s)
 	}
 	g.open()
-	// It may have it: that is said, and the id is the same.
+	// The agent may already have the message: the prompt says so, and the id is the same.
 	if got := <-m.prompts; !strings.HasPrefix(got, givenAgain) || strings.Count(got, "\nrefused\n") != 1 || !strings.Contains(got, msg.ID) {
 		t.Fatalf("given %q", got)
 	}
@@ -143,8 +144,8 @@ func TestTalkMailAtALimit(t *testing.T) {
 	}
 }
 
-// The time of a limit that is over makes the member idle; its mail waits for the team to
-// go on. Another error of a turn is no limit.
+// TestTalkAfterALimit checks that a member becomes idle at the end of a limit, that its mail
+// waits until the quota permits it, and that another error of a turn is not a limit.
 func TestTalkAfterALimit(t *testing.T) {
 	t.Parallel()
 	r, m := newRig(t), newMate()
@@ -168,7 +169,7 @@ func TestTalkAfterALimit(t *testing.T) {
 	}
 }
 
-// counter is a mate that counts.
+// counter is a mate that reports usage.
 type counter struct{ *mate }
 
 func (counter) Usage() team.Usage { return team.Usage{InputTokens: 7} }

@@ -19,8 +19,8 @@ type mate struct {
 	finish  chan error
 	cancels chan struct{}
 	done    chan struct{}
-	mute    bool   // gives no sign that it has a prompt
-	reason  string // that its turns end with; "" for the usual one
+	mute    bool   // never reports that a prompt has begun
+	reason  string // stop reason of its turns; "" means end_turn
 }
 
 func newMate() *mate {
@@ -34,7 +34,7 @@ func (m *mate) Prompt(ctx context.Context, text string, begun func()) (string, e
 	m.prompts <- text
 	select {
 	case err := <-m.finish:
-		if m.mute && err == nil { // an answer is a sign too
+		if m.mute && err == nil { // an answer is evidence too
 			begun()
 		}
 		return cmp.Or(m.reason, "end_turn"), err
@@ -53,7 +53,7 @@ func (m *mate) Cancel(context.Context) error {
 
 func (m *mate) Done() <-chan struct{} { return m.done }
 
-// talkTo runs Talk for a member; stop ends it and returns its error.
+// talkTo runs Talk for a member. wait waits for it to return and returns its error.
 func talkTo(t *testing.T, r *rig, m Conversation, in TalkIn) (wait func() error) {
 	t.Helper()
 	row := r.join("coder", "session-coder", team.RoleExecutor)
@@ -110,7 +110,7 @@ func TestTalkOneTurnAtATime(t *testing.T) {
 	for _, id := range []string{one.ID, two.ID} {
 		r.until("accepted", func() bool { return r.state(id) == team.Accepted })
 	}
-	// A shutdown request does not wait for the end of a turn, and the model answers it.
+	// A shutdown request does not wait for the end of a turn; the model answers it.
 	r.send(message("number three"))
 	if got := <-m.prompts; strings.Contains(got, "number two") || !strings.Contains(got, "number three") {
 		t.Fatalf("given %q", got)
@@ -130,15 +130,15 @@ func TestTalkOneTurnAtATime(t *testing.T) {
 	}
 }
 
-// An idle model is asked as well: it may reject, and is given its other mail then. One that
-// does not answer goes on, until it is ended.
+// TestTalkAsksAnIdleModel checks that an idle model gets shutdown requests too. If it rejects one
+// or does not answer, it gets its other mail and continues.
 func TestTalkAsksAnIdleModel(t *testing.T) {
 	t.Parallel()
 	r, m := newRig(t), newMate()
 	wait := talkTo(t, r, m, TalkIn{Prompt: "work"})
 	<-m.prompts
 	rests := 0
-	rest := func() { // until the turn is over: a request before that would end it
+	rest := func() { // until the turn is over: an earlier request would end it
 		rests++
 		m.finish <- nil
 		r.until("at rest", func() bool {
@@ -177,12 +177,12 @@ func TestTalkAsksAnIdleModel(t *testing.T) {
 		t.Errorf("%d turns were ended", n)
 	}
 	if unread, err := r.box("coder").Unread(t.Context()); err != nil || len(unread) != 1 {
-		t.Errorf("%d unread, %v: what came while it approved is for its next life", len(unread), err)
+		t.Errorf("%d unread, %v, want the message sent during the approval", len(unread), err)
 	}
 }
 
-// A model's context begins with the briefing, whatever its first prompt is; later ones are
-// without.
+// TestTalkBriefing checks that the first prompt begins with the briefing, whatever it is, and
+// later ones do not.
 func TestTalkBriefing(t *testing.T) {
 	t.Parallel()
 	r, m := newRig(t), newMate()
@@ -197,8 +197,8 @@ func TestTalkBriefing(t *testing.T) {
 	}
 }
 
-// A model that has never had a prompt has nothing to finish, and is not given its first
-// one to end.
+// TestTalkApprovesForAModelWithoutAPrompt checks that a shutdown request for a model that has
+// never had a prompt is approved without one, since there is nothing to finish.
 func TestTalkApprovesForAModelWithoutAPrompt(t *testing.T) {
 	t.Parallel()
 	r, m := newRig(t), newMate()
@@ -226,7 +226,7 @@ func TestTalkAcceptsOnEvidenceOnly(t *testing.T) {
 	m.finish <- errors.New("no such model")
 	r.send(message("two"))
 	if got := <-m.prompts; strings.Contains(got, "one") {
-		t.Fatalf("given for ever: %q", got)
+		t.Fatalf("delivered again: %q", got)
 	}
 	if s := r.state(msg.ID); s != team.Injected {
 		t.Fatalf("after a failed turn it is %s", s)
@@ -249,7 +249,7 @@ func TestTalkInterrupt(t *testing.T) {
 	m.finish <- nil
 }
 
-// An interrupt that came when no turn was under way ends none.
+// TestTalkLateInterrupt checks that an interrupt from before a turn does not end it.
 func TestTalkLateInterrupt(t *testing.T) {
 	t.Parallel()
 	r, m := newRig(t), newMate()
@@ -264,7 +264,7 @@ func TestTalkLateInterrupt(t *testing.T) {
 	}
 }
 
-// slowMate begins when it is told to, and ends no turn that it has not begun.
+// slowMate begins a turn when the test says so. Its Cancel ends no turn.
 type slowMate struct {
 	*mate
 	begin chan struct{}
@@ -282,7 +282,8 @@ func (m slowMate) Cancel(context.Context) error {
 	return nil
 }
 
-// An interrupt that an agent may have had before the prompt comes once more.
+// TestTalkEarlyInterrupt checks that an interrupt that may have reached the agent before the
+// prompt is repeated.
 func TestTalkEarlyInterrupt(t *testing.T) {
 	t.Parallel()
 	r, m := newRig(t), slowMate{newMate(), make(chan struct{})}
@@ -316,7 +317,7 @@ func TestTalkEndsWithTheAgent(t *testing.T) {
 	}
 }
 
-// moded is a mate that has modes.
+// moded is a mate with modes.
 type moded struct {
 	*mate
 	modes chan team.Mode
@@ -327,8 +328,8 @@ func (m moded) SetMode(_ context.Context, mode team.Mode) (bool, error) {
 	return true, nil
 }
 
-// The conversation follows the member's mode, before a turn and during one; a mode of
-// the conversation's own stays.
+// TestTalkFollowsTheMode checks that the conversation follows changes of the member's mode,
+// before and during a turn, and otherwise keeps its own mode.
 func TestTalkFollowsTheMode(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -360,8 +361,8 @@ func TestTalkFollowsTheMode(t *testing.T) {
 	}
 }
 
-// A turn that ended with an error, or that the agent did not complete, is reported as
-// failed, and the member's row says so until the next turn.
+// TestTalkTellsOfAFailedTurn checks that a turn that ended with an error, or that the agent did
+// not complete, is reported as failed and recorded in the member's row until the next turn.
 func TestTalkTellsOfAFailedTurn(t *testing.T) {
 	t.Parallel()
 	r, m := newRig(t), newMate()

@@ -36,7 +36,8 @@ func TestBrokenWorktreeGivesTheTaskBack(t *testing.T) {
 	}
 }
 
-// endless is a worker amid a command that does not end by itself; the file has its group.
+// endless returns a worker that is running an endless command, and a file with the command's
+// process group.
 func (r *rig) endless() (w *life, ts []ledger.Task, pidfile string) {
 	r.t.Helper()
 	pidfile = r.path("group")
@@ -68,8 +69,8 @@ func TestTakenAwayWhileRunning(t *testing.T) {
 	}
 }
 
-// Canceling the claim ends its command and all that the command started; the worker goes
-// on with the next task and reports that its turn was interrupted.
+// TestInterruptedTask checks that canceling a claim ends its command with all processes it has
+// started, and that the worker reports the interruption and continues with the next task.
 func TestInterruptedTask(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -99,7 +100,8 @@ func TestInterruptedTask(t *testing.T) {
 	}
 }
 
-// A result that comes too late is refused by the fence, told, and not fatal.
+// TestLateResultIsRefused checks that a late result is refused because of its attempt, reported,
+// and not fatal.
 func TestLateResultIsRefused(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -132,7 +134,7 @@ func (h hooked) Complete(ctx context.Context, ref ledger.TaskRef, res ledger.Res
 	return h.Tasks.Complete(ctx, ref, res, passed)
 }
 
-// lossy is a Writer whose first claims and completions are applied, and their answers lost.
+// lossy is a Writer that applies the first claims and completions but loses their answers.
 type lossy struct {
 	ledger.Writer
 	left *atomic.Int32
@@ -146,8 +148,9 @@ func (l lossy) Write(ctx context.Context, op ledger.Op) (json.RawMessage, error)
 	return out, err
 }
 
-// Operations whose answers are lost are repeated, and applied once: no task is claimed
-// beside the one that the worker knows of, and no completion is taken for another's.
+// TestLostAnswers checks that operations without an answer are repeated but applied once: the
+// worker has no second claim that it does not know of, and no completion is taken for that of
+// another.
 func TestLostAnswers(t *testing.T) {
 	t.Parallel()
 	for lost := int32(1); lost <= 5; lost++ {
@@ -180,8 +183,8 @@ func TestLostAnswers(t *testing.T) {
 	}
 }
 
-// The next life of a worker that was killed gives back what it held and says
-// again what it may not have lived to say, once.
+// TestNextLifeRecovers checks that a restarted worker releases the tasks that the killed one
+// held, and sends the completion notice that it may not have sent, but only once.
 func TestNextLifeRecovers(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

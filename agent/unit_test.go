@@ -53,8 +53,8 @@ func TestOutputKeepsLines(t *testing.T) {
 
 func TestWhoseSignal(t *testing.T) {
 	t.Parallel()
-	// A stop signals the whole tree: the command may be gone before our own
-	// context ends, and did not fail then.
+	// A stop signals the whole tree: the command may exit before our own context ends, which is
+	// not a failure.
 	w := &worker{env: Env{Dir: t.TempDir(), Environ: os.Environ(), Grace: time.Second}, out: newOutput(&bytes.Buffer{})}
 	ctx, cancel := context.WithCancel(t.Context())
 	timer := time.AfterFunc(200*time.Millisecond, cancel)

@@ -8,8 +8,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// A worker has run the command of its task itself: nobody else runs it again. One that it
-// did not run is not taken for done.
+// TestVerifiesItself checks that a verification that the worker has run itself is not run again,
+// and that a task whose verification it has not run is not completed.
 func TestVerifiesItself(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// sh runs a command confined to paths, in a directory.
+// sh runs a command in dir, confined to the paths of write.
 func sh(t *testing.T, dir, command string, write ...string) (string, run.Ended) {
 	t.Helper()
 	c, err := New(write...)
@@ -42,8 +42,7 @@ func needsLandlock(t *testing.T) {
 	}
 }
 
-// TestConfined: a command writes below the paths that are named, and nowhere else,
-// whatever way it takes.
+// TestConfined checks that a command can write below the named paths only, by whatever means.
 func TestConfined(t *testing.T) {
 	t.Parallel()
 	needsLandlock(t)
@@ -97,7 +96,8 @@ func TestConfined(t *testing.T) {
 	}
 }
 
-// TestThisProcessIsFree: who confines a command is not confined by it.
+// TestThisProcessIsFree checks that confining a command does not confine the process that starts
+// it.
 func TestThisProcessIsFree(t *testing.T) {
 	t.Parallel()
 	needsLandlock(t)
@@ -117,7 +117,8 @@ func TestThisProcessIsFree(t *testing.T) {
 	}
 }
 
-// TestPathsAreNamedOnce: what a confined command can replace by a link widens nothing.
+// TestPathsAreNamedOnce checks that paths are resolved by New: replacing one with a symbolic link
+// later does not widen what the command may write.
 func TestPathsAreNamedOnce(t *testing.T) {
 	t.Parallel()
 	needsLandlock(t)
@@ -158,7 +159,7 @@ func TestPathsAreChecked(t *testing.T) {
 	}
 }
 
-// TestGone: a command is not run where it cannot be confined as it was meant.
+// TestGone checks that a command does not run if one of its paths no longer exists.
 func TestGone(t *testing.T) {
 	t.Parallel()
 	needsLandlock(t)

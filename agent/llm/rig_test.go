@@ -12,13 +12,12 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// scripted is a model that carries out the scripts in its conversation, and keeps what it
-// was asked.
+// scripted is a model that runs the scripts in its conversation and records its requests.
 type scripted struct {
 	script.Provider
 	mu    sync.Mutex
 	asked []model.Request
-	// answer, if set, comes first; a nil answer leaves the request to the script.
+	// answer, if set, is called first; if it returns nil, the script answers.
 	answer func(n int, r model.Request) (*model.Answer, error)
 }
 
@@ -46,7 +45,7 @@ func says(text string) model.Answer {
 	return model.Answer{Stop: model.StopEnd, Message: model.Message{Role: model.RoleAssistant, Parts: []model.Part{{Text: text}}}}
 }
 
-// testDesk is a desk without mail.
+// testDesk is a Desk without mail.
 type testDesk struct {
 	mu      sync.Mutex
 	screen  strings.Builder

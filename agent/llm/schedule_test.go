@@ -10,8 +10,9 @@ import (
 	"github.com/teamctl/teamctl/agent/model"
 )
 
-// TestSchedule: trouble that passes is waited for as long as the provider asks, or twice as
-// long each time; after eight tries for five minutes, three times; then it is a failure.
+// TestSchedule checks that a temporary error is retried after the delay that the provider
+// requests, or after delays that double. Eight failed tries are followed by a pause of five
+// minutes; after three pauses the turn fails.
 func TestSchedule(t *testing.T) {
 	t.Parallel()
 	const s, m = time.Second, time.Minute

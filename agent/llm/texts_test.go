@@ -11,7 +11,7 @@ import (
 	"github.com/teamctl/teamctl/ledger"
 )
 
-// kept are texts in memory.
+// kept stores texts in memory.
 type kept map[string]string
 
 func (k kept) Keep(text string) (string, error) {
@@ -30,8 +30,8 @@ func (k kept) Read(name string) (string, error) {
 	return "", errors.New("gone")
 }
 
-// TestLongResult: a long result stands in a file, the model is sent it whole, and where the
-// file is gone the entry says which it was.
+// TestLongResult checks that a long result is stored in a file and sent to the model in full, and
+// that the entry names the file if it is missing.
 func TestLongResult(t *testing.T) {
 	t.Parallel()
 	files := kept{}
@@ -72,8 +72,8 @@ func TestLongResult(t *testing.T) {
 	}
 }
 
-// TestLongAnswer: a long answer and its provider's bytes stand in files, and both go back to the
-// model as they were.
+// TestLongAnswer checks that a long answer and the provider's raw bytes are stored in files and
+// sent back to the model unchanged.
 func TestLongAnswer(t *testing.T) {
 	t.Parallel()
 	files := kept{}
@@ -99,8 +99,9 @@ func TestLongAnswer(t *testing.T) {
 	}
 }
 
-// TestLongInput: the long input of a call stands in a file, and goes to its tool and back to the
-// model as it was; where the file is gone, nothing is run.
+// TestLongInput checks that a long input of a call is stored in a file, and passed unchanged to
+// its tool and back to the model. A call whose file is missing is marked, so that it does not
+// run.
 func TestLongInput(t *testing.T) {
 	t.Parallel()
 	files := kept{}
@@ -137,7 +138,7 @@ func TestLongInput(t *testing.T) {
 	}
 }
 
-// TestLongSummary: a long summary stands in a file, and goes to the model whole.
+// TestLongSummary checks that a long summary is stored in a file and sent to the model in full.
 func TestLongSummary(t *testing.T) {
 	t.Parallel()
 	files := kept{}

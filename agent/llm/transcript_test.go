@@ -10,8 +10,8 @@ import (
 	"github.com/teamctl/teamctl/ledger"
 )
 
-// conversation is a transcript from lines: "u text", "a text", "c id name" for a call of
-// the answer before, "r id text" for its result.
+// conversation returns a transcript built from lines: "u text", "a text", "c id name" for a call
+// of the previous answer, and "r id text" for its result.
 func conversation(t *testing.T, lines ...string) *transcript {
 	t.Helper()
 	var entries []ledger.Entry
@@ -90,8 +90,8 @@ func TestMessagesAlternate(t *testing.T) {
 	}
 }
 
-// TestCompactedConversation: a cut never parts a call from its result, and the newest
-// entries and the task stay as they are.
+// TestCompactedConversation checks that a cut never separates a call from its result, and that
+// the newest entries and the task are kept unchanged.
 func TestCompactedConversation(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 8000)
@@ -108,7 +108,7 @@ func TestCompactedConversation(t *testing.T) {
 	if got := sides(t, sum); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	// A second one stands in for the first.
+	// A second summary replaces the first.
 	again := sum.shortened(10).summarised(10, "shorter", "")
 	if n := strings.Count(sides(t, again), "[Summary"); n != 1 || strings.Contains(sides(t, again), "they asked") {
 		t.Errorf("%d summaries: %s", n, sides(t, again))
@@ -136,7 +136,7 @@ func TestRepeats(t *testing.T) {
 	check(true)
 	lines = append(lines, "u "+repetition)
 	check(false)
-	for i := range 9 { // five of ten, never three in a row
+	for i := range 9 { // five of ten are the same, but never three in a row
 		lines = append(lines, round(10+i, []string{"same", "other " + fmt.Sprint(i)}[i%2])...)
 	}
 	check(true)

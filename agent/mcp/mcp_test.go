@@ -22,7 +22,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// envServer makes the test's own program a server.
+// envServer makes the test binary act as a server.
 const envServer = "TEAMCTL_TEST_MCP_SERVER"
 
 func TestMain(m *testing.M) {
@@ -71,7 +71,7 @@ func newServer() *sdk.Server {
 	return s
 }
 
-// self is the test's own program as a server.
+// self returns the test binary as a server.
 func self(t *testing.T) team.MCPServer {
 	t.Helper()
 	exe, err := os.Executable()
@@ -102,8 +102,8 @@ func list(t *testing.T, s *Set) (names []string) {
 	return names
 }
 
-// TestTools: both kinds of server list and run their tools; what fails is told, and a tool
-// that is gone says so.
+// TestTools checks that servers of both kinds list and run their tools, and that failures and
+// calls of removed tools are reported.
 func TestTools(t *testing.T) {
 	t.Parallel()
 	web := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(r *http.Request) *sdk.Server {
@@ -148,9 +148,9 @@ func TestTools(t *testing.T) {
 			if r := call(t, s, p+"none", `{}`); !r.Failed {
 				t.Error(r)
 			}
-			if name == "stdio" { // its list changes; the web server makes a new one for each session
+			if name == "stdio" { // the web server creates a new list for each session
 				call(t, s, p+"forget", `{}`)
-				for len(list(t, s)) == 7 { // the notification is on its way
+				for len(list(t, s)) == 7 { // until the notification arrives
 					if t.Context().Err() != nil {
 						t.Fatal("the list does not change")
 					}
@@ -163,8 +163,8 @@ func TestTools(t *testing.T) {
 	}
 }
 
-// TestDown: a server that ends is started again, at once the first time and then after
-// pauses that double, and says in between that it is down.
+// TestDown checks that a server that exits is restarted, at once the first time and then after
+// pauses that double, and is reported as down during a pause.
 func TestDown(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
@@ -192,7 +192,7 @@ func TestDown(t *testing.T) {
 	}
 }
 
-// TestCannotStart: one server that does not start keeps no other from working.
+// TestCannotStart checks that servers that fail to start do not affect the others.
 func TestCannotStart(t *testing.T) {
 	t.Parallel()
 	s := New(Options{Servers: map[string]team.MCPServer{
@@ -206,7 +206,8 @@ func TestCannotStart(t *testing.T) {
 	}
 }
 
-// TestChild: a program gets no secrets, and ends with all that it has started.
+// TestChild checks that a server process receives no secrets, and exits with all processes it has
+// started.
 func TestChild(t *testing.T) {
 	t.Parallel()
 	var entered atomic.Bool
@@ -229,11 +230,12 @@ func TestChild(t *testing.T) {
 		t.Errorf("process %s is left", pid)
 	}
 	if r := call(t, s, "mcp__x__echo", `{}`); !r.Failed {
-		t.Error("a call after the end")
+		t.Error("a call succeeded after Close")
 	}
 }
 
-// TestNames: names that models can call are unique, whatever the tools are called.
+// TestNames checks that the names offered to models are unique, short enough and map back to
+// their tools.
 func TestNames(t *testing.T) {
 	t.Parallel()
 	n := newNames("s")

@@ -23,7 +23,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// strict starts a server that refuses what vendors refuse.
+// strict starts a server that refuses the requests that vendors refuse.
 func strict(t *testing.T) *fakemodel.Server {
 	t.Helper()
 	s, err := fakemodel.Start("", nil)
@@ -35,7 +35,7 @@ func strict(t *testing.T) *fakemodel.Server {
 	return s
 }
 
-// protocols speak to one server.
+// protocols returns a provider of each protocol, all of them at one server.
 func protocols(s *fakemodel.Server, idle time.Duration) map[string]model.Provider {
 	at := func(name, base string) wire.Endpoint { return wire.Endpoint{Name: name, BaseURL: base, Idle: idle} }
 	return map[string]model.Provider{
@@ -54,10 +54,11 @@ var tools = []model.Tool{
 	{Name: "note", Schema: json.RawMessage(`{"type":"object"}`)},
 }
 
-// numbers are what differs from one answer to the next.
+// numbers matches the part of an id that differs between answers.
 var numbers = regexp.MustCompile(`_fake\d+`)
 
-// flat is an answer in comparable bytes; signed ids differ as well.
+// flat returns an answer as comparable text, without the raw bytes, whose signed ids differ as
+// well.
 func flat(t *testing.T, a model.Answer) string {
 	t.Helper()
 	a.Usage = team.Usage{}
@@ -71,8 +72,8 @@ func flat(t *testing.T, a model.Answer) string {
 
 const said = "Grüße & <tags> 👩‍👩‍👧 \\ \"quoted\""
 
-// TestFaultsAtEveryEvent: whatever goes wrong at whatever event, an answer is whole or an
-// error that says to ask again; and asked again it is the same.
+// TestFaultsAtEveryEvent checks that a fault at any event yields either a complete answer or an
+// error of a kind that is retried, and that the retry yields the same answer.
 func TestFaultsAtEveryEvent(t *testing.T) {
 	t.Parallel()
 	s := strict(t)
@@ -117,18 +118,18 @@ func TestFaultsAtEveryEvent(t *testing.T) {
 						if got != want {
 							t.Errorf("%s, %s after %d: %s", name, how, after, cmp.Diff(want, got))
 						}
-						ends = wrong // it came behind the last event
+						ends = wrong // the fault came after the last event
 					case !wrong:
 						t.Errorf("%s, %s after %d: %v", name, how, after, err)
 					case k != kind:
 						t.Errorf("%s, %s after %d: %v is %s, want %s", name, how, after, err, k, kind)
 					}
-					if !wrong && (how != fakemodel.Noise || after >= 12) { // the others are the same at every event
+					if !wrong && (how != fakemodel.Noise || after >= 12) { // the others do not depend on the event
 						break
 					}
 				}
 				if wrong && !ends {
-					t.Errorf("%s, %s: never whole", name, how)
+					t.Errorf("%s, %s: never a complete answer", name, how)
 				}
 			}
 			fault.Store(nil)
@@ -139,8 +140,8 @@ func TestFaultsAtEveryEvent(t *testing.T) {
 	}
 }
 
-// TestTwice: a response's events have numbers, so one that comes twice counts once. The
-// other protocols have none.
+// TestTwice checks that a repeated event of a response counts once, by its number. Events of the
+// other protocols have no number.
 func TestTwice(t *testing.T) {
 	t.Parallel()
 	s := strict(t)
@@ -157,7 +158,7 @@ func TestTwice(t *testing.T) {
 	}
 }
 
-// TestRefusals: what a status, its headers and words mean.
+// TestRefusals checks the error for each status with its headers and text.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	s := strict(t)
@@ -170,7 +171,7 @@ func TestRefusals(t *testing.T) {
 		header http.Header
 		text   string
 		kind   model.Kind
-		after  time.Duration // at least, and at most a second less
+		after  time.Duration // upper bound; the error may have up to a minute less
 		until  bool
 	}{
 		{"bad request", 400, nil, "messages: roles must alternate", model.Refused, 0, false},
@@ -216,7 +217,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestQuota: a quota that is used up is a limit without an end, by its code.
+// TestQuota checks that the code or the message in an error body determines the kind of the
+// error.
 func TestQuota(t *testing.T) {
 	t.Parallel()
 	e := wire.Endpoint{Name: "p"}
@@ -238,8 +240,8 @@ func TestQuota(t *testing.T) {
 	}
 }
 
-// TestNobodyThere: a refused connection is tried again, and the context ends a request as
-// itself.
+// TestNobodyThere checks that a refused connection is temporary, and that a cancelled request
+// returns the error of its context.
 func TestNobodyThere(t *testing.T) {
 	t.Parallel()
 	s := strict(t)
@@ -271,7 +273,7 @@ func TestNobodyThere(t *testing.T) {
 	}
 }
 
-// TestLongLine: an event of 64 MB is read.
+// TestLongLine checks that an event of 64 MB is read.
 func TestLongLine(t *testing.T) {
 	if testing.Short() {
 		t.Skip("64 MB for each protocol")
@@ -286,8 +288,8 @@ func TestLongLine(t *testing.T) {
 	}
 }
 
-// TestSwitch: a conversation goes from each protocol to each other, with calls, reasoning
-// and its signatures on both sides, and no server refuses it.
+// TestSwitch checks that a conversation with calls, reasoning and signatures can change from any
+// protocol to any other, and that no server refuses it.
 func TestSwitch(t *testing.T) {
 	t.Parallel()
 	s := strict(t)
@@ -329,8 +331,8 @@ func TestSwitch(t *testing.T) {
 	}
 }
 
-// TestRequestsExtend: but for what is ephemeral, a request begins with the bytes of the one
-// before.
+// TestRequestsExtend checks that a request begins with the bytes of the previous one, apart from
+// its ephemeral part.
 func TestRequestsExtend(t *testing.T) {
 	t.Parallel()
 	s := strict(t)
@@ -349,7 +351,7 @@ func TestRequestsExtend(t *testing.T) {
 			all := s.Requests()
 			body := all[len(all)-1].Body
 			stable, _, ok := strings.Cut(before, fmt.Sprint("ephemeral ", i-1))
-			// What closes the text in front of it belongs to it.
+			// The JSON in front of the ephemeral text belongs to its part.
 			stable = strings.TrimSuffix(strings.TrimSuffix(stable, `\n\n`), `},{"type":"text","text":"`)
 			stable = strings.TrimSuffix(stable, `,{"type":"message","role":"user","content":[{"type":"input_text","text":"`)
 			if i > 0 && (!ok || !strings.HasPrefix(body, stable)) {
@@ -363,8 +365,8 @@ func TestRequestsExtend(t *testing.T) {
 	}
 }
 
-// TestAnyConversation: whatever messages are given, every protocol's server takes the
-// request: each call has exactly one result right after it.
+// TestAnyConversation checks that the server of each protocol accepts the request made from any
+// messages: each call is followed by exactly one result.
 func TestAnyConversation(t *testing.T) {
 	s := strict(t)
 	all := protocols(s, 0)

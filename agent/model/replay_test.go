@@ -22,7 +22,7 @@ import (
 	"github.com/teamctl/teamctl/agent/model/wire"
 )
 
-// exchange is a request and its answer, as they were recorded.
+// exchange is a recorded request with its response.
 type exchange struct {
 	Request struct {
 		Body string
@@ -35,7 +35,7 @@ type exchange struct {
 	}
 }
 
-// recorded reads every exchange in testdata.
+// recorded reads all exchanges in testdata.
 func recorded(t *testing.T) map[string][]exchange {
 	t.Helper()
 	files, err := filepath.Glob("testdata/wire/*.yaml")
@@ -57,11 +57,11 @@ func recorded(t *testing.T) map[string][]exchange {
 	return all
 }
 
-// answering is a server that gives one answer.
+// answering is an http.RoundTripper that returns one response.
 type answering struct {
 	kind string
 	body io.Reader
-	got  []byte // the request
+	got  []byte // body of the request
 }
 
 func (a *answering) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -71,7 +71,7 @@ func (a *answering) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// provider speaks the protocol of an address.
+// provider returns a provider of the protocol that a URL belongs to.
 func provider(url string, e wire.Endpoint) model.Provider {
 	switch {
 	case strings.HasSuffix(url, "/messages"):
@@ -82,7 +82,7 @@ func provider(url string, e wire.Endpoint) model.Provider {
 	return &openai.Chat{Endpoint: e}
 }
 
-// play asks a server that gives the body, in the way that the exchange was recorded.
+// play sends a request in the protocol of the exchange, and answers it with body.
 func play(t *testing.T, x exchange, r model.Request, body io.Reader) (model.Answer, string, []byte, error) {
 	t.Helper()
 	server := &answering{kind: "text/event-stream", body: body}
@@ -95,8 +95,8 @@ func play(t *testing.T, x exchange, r model.Request, body io.Reader) (model.Answ
 	return a, shown.String(), server.got, err
 }
 
-// TestReplay: what providers have really sent is read, is shown as it is kept, and goes
-// back byte for byte, however the bytes arrive.
+// TestReplay checks that recorded answers are decoded, shown as they are stored, and sent back
+// byte for byte, however the bytes arrive.
 func TestReplay(t *testing.T) {
 	t.Parallel()
 	for name, all := range recorded(t) {
@@ -154,7 +154,7 @@ func TestReplay(t *testing.T) {
 					}
 				}
 
-				// The next request gives the answer back as it came, and no other model gets it.
+				// The next request sends the answer back unchanged, but never to another model.
 				if len(results) == 0 {
 					results = []model.Part{{Text: "more"}}
 				}
@@ -180,7 +180,7 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// secrets are what an answer has for its own model only.
+// secrets matches the fields of an answer that are valid for its own model only.
 var secrets = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`"(signature|encrypted_content|data|reasoning|reasoning_content|thinking|call_id|id)":"[^"]+"`)
 })
@@ -188,8 +188,8 @@ var secrets = sync.OnceValue(func() *regexp.Regexp {
 // streamed reports whether an exchange was streamed.
 func streamed(x exchange) bool { return !strings.HasPrefix(strings.TrimSpace(x.Response.Body), "{") }
 
-// TestReplayCut: a stream that ends early is no answer, wherever it ends, and is never
-// taken for one.
+// TestReplayCut checks that a stream that ends early, at any byte, is never taken for a complete
+// answer.
 func TestReplayCut(t *testing.T) {
 	t.Parallel()
 	cuts := 400
@@ -210,7 +210,7 @@ func TestReplayCut(t *testing.T) {
 			for n := 0; n < len(x.Response.Body); n += step {
 				got, _, _, err := play(t, x, r, strings.NewReader(x.Response.Body[:n]))
 				if err == nil {
-					got.Usage = whole.Usage // of a chat it comes after the end
+					got.Usage = whole.Usage // a chat server sends it after the end
 					if diff := cmp.Diff(whole, got); diff != "" {
 						t.Fatalf("%s %d cut at %d is an answer: %s", name, i, n, diff)
 					}

@@ -31,7 +31,7 @@ data: {"type":"message_stop"}
 
 `
 
-// slowly sends a body in parts, with a pause before each, or never headers at all.
+// slowly sends a body in parts, with a pause before each, or never sends headers if mute.
 type slowly struct {
 	parts []string
 	pause time.Duration
@@ -70,13 +70,13 @@ func (b *slowBody) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestSilence: a provider that sends nothing for 120 seconds is given up, one that is slow
-// is not, and the time that the caller takes does not count.
+// TestSilence checks that a request is given up after 120 seconds without data, but not if data
+// arrives slowly or if the caller takes its time.
 func TestSilence(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		server slowly
-		takes  time.Duration // of the caller, for each delta
+		takes  time.Duration // time the caller takes for each delta
 		cut    bool
 	}{
 		{"slow", slowly{parts: strings.SplitAfter(wholeStream, "\n"), pause: wire.IdleLimit - time.Second}, 0, false},

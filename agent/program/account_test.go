@@ -16,7 +16,7 @@ import (
 	"github.com/teamctl/teamctl/tool"
 )
 
-// blocked is why a session of the program is not asked now; "" for nothing.
+// blocked returns why the session may not use its model now, or "".
 func (r *rig) blocked(p *Program) string {
 	r.Helper()
 	why, err := account{p}.Blocked(r.Context(), r.session.Key)
@@ -29,8 +29,8 @@ func (r *rig) blocked(p *Program) string {
 	return why.Error()
 }
 
-// TestLimitOfAProvider: a limit holds for all who ask its provider and for nobody else;
-// when its time has come one tries, and its answer ends the limit for all.
+// TestLimitOfAProvider checks that a limit applies to all sessions that use its provider and to
+// no other. After its end one session tries, and an answer ends the limit for all of them.
 func TestLimitOfAProvider(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -58,10 +58,10 @@ func TestLimitOfAProvider(t *testing.T) {
 	}
 	reached(time.Now().Add(-time.Second))
 	if got := r.blocked(ann); got != "" {
-		t.Errorf("nobody tries when its time has come: %s", got)
+		t.Errorf("no session may try at the end of the limit: %s", got)
 	}
 	if got := r.blocked(bob); !strings.Contains(got, "usage limit") {
-		t.Errorf("two try at once: %q", got)
+		t.Errorf("two sessions may try at once: %q", got)
 	}
 	ann.answered(t.Context(), "anthropic")
 	for _, p := range []*Program{ann, bob} {
@@ -71,9 +71,9 @@ func TestLimitOfAProvider(t *testing.T) {
 	}
 }
 
-// TestBudgetsAreTold: at 80 % and at 100 % of a budget people are told, once each, whoever
-// looks; a budget that is raised is another one. A budget in turns counts those that have
-// ended: the one that would be too much waits.
+// TestBudgetsAreTold checks that people are notified once at 80 % and once at 100 % of a budget,
+// however often it is checked, and again after it is raised. A budget of turns counts ended turns
+// and holds the first turn beyond it.
 func TestBudgetsAreTold(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -120,15 +120,15 @@ func TestBudgetsAreTold(t *testing.T) {
 	}
 	set(6)
 	if got := r.blocked(p); got != "" {
-		t.Errorf("raised, and still %s", got)
+		t.Errorf("blocked after the budget was raised: %s", got)
 	}
 	if got := told(); got != warned+","+up+","+warned {
 		t.Error(got)
 	}
 }
 
-// TestNoTurnWithoutAPrice: a turn whose model has lost its price, or has never had one, is not
-// begun while a budget in dollars covers it.
+// TestNoTurnWithoutAPrice checks that a turn is refused while a budget in dollars covers it and
+// its model has no price, even if the model had one before.
 func TestNoTurnWithoutAPrice(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -144,7 +144,7 @@ func TestNoTurnWithoutAPrice(t *testing.T) {
 	begin := func() error {
 		_, err := p.resolve(t.Context(), r.session, ledger.ClaimedTurn{})
 		if team.ReasonOf(err) != team.ReasonBadBudget {
-			return nil // what follows needs more of a team than the test has
+			return nil // the next steps of resolve need more than this rig has
 		}
 		return err
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// child is a child of a session, with a spec.
+// child opens a child session of another session, with a spec.
 func (r *rig) child(of ledger.Session, spec string) ledger.Session {
 	r.Helper()
 	s, err := r.led.OpenSession(r.Context(), ledger.NewSession{Key: team.NewSessionKey(spec, team.SessionSubagent).String(), Owner: of.Key})
@@ -25,9 +25,9 @@ func (r *rig) child(of ledger.Session, spec string) ledger.Session {
 	return s
 }
 
-// TestChildHasNoMoreThanItsParent: whatever the spec of a child allows, it has no tool and
-// no skill that its parent lacks; without a word of its spec it has no commands, pages,
-// servers, sessions and no memory.
+// TestChildHasNoMoreThanItsParent checks that a child has no tool and no skill that its parent
+// does not have, whatever its spec allows. Unless its spec allows them, it has no shell, fetch,
+// MCP and session tools, and no memory.
 func TestChildHasNoMoreThanItsParent(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -108,8 +108,8 @@ func TestChildHasNoMoreThanItsParent(t *testing.T) {
 	}
 }
 
-// TestAnnounceBlock: what a turn is shown of a child, which no text of the child can end or
-// forge.
+// TestAnnounceBlock checks what a turn is shown of a child: the child's text can neither end the
+// block nor forge another one.
 func TestAnnounceBlock(t *testing.T) {
 	t.Parallel()
 	meta, err := json.Marshal(team.Announce{
@@ -136,11 +136,11 @@ Artifacts: a.go 5f3c2e1
 	}
 }
 
-// headed is a workspace whose head moves.
+// headed is a workspace with a given head.
 type headed struct {
 	agent.Workspace
 	head    string
-	commits map[string][]string // since
+	commits map[string][]string // commits since a head
 	err     error
 }
 
@@ -150,8 +150,8 @@ func (h headed) Since(_ context.Context, from string) ([]string, error) {
 	return h.commits[from], h.err
 }
 
-// TestReports: a child's turn reports the commits since it began, in all its lives, and
-// nothing where they are not known.
+// TestReports checks that a child's turn reports all commits since it began, also in an earlier
+// process, and reports none if they are unknown.
 func TestReports(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

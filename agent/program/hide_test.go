@@ -15,7 +15,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// says is a provider that answers what it is told to.
+// says is a provider that returns a fixed answer.
 type says struct {
 	model.Provider
 	answer model.Answer
@@ -26,8 +26,8 @@ func (s says) Stream(context.Context, model.Request, func(model.Delta)) (model.A
 	return s.answer, s.err
 }
 
-// TestModelRepeatsNoSecret: what a model says of a known value is stored nowhere, however
-// it writes it, and an answer without one keeps the provider's bytes.
+// TestModelRepeatsNoSecret checks that a known secret in an answer is redacted in any spelling,
+// and that an answer without one keeps the provider's bytes.
 func TestModelRepeatsNoSecret(t *testing.T) {
 	t.Parallel()
 	var known secrets.Set
@@ -69,8 +69,9 @@ func TestModelRepeatsNoSecret(t *testing.T) {
 	}
 }
 
-// TestKeysAreKnown: every place that a key comes from makes it known before a tool runs,
-// that of a command once a model was asked with it; no tool opens a file with a key.
+// TestKeysAreKnown checks that keys from all sources are known before a tool runs, except that of
+// a command, which is known once it has been used for a request, and that no tool opens a key
+// file.
 func TestKeysAreKnown(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -108,7 +109,7 @@ mcp:
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err = ask.Models(t.Context()); want != "" && !team.IsCode(err, want) { // nothing listens at that address
+		if _, err = ask.Models(t.Context()); want != "" && !team.IsCode(err, want) { // nothing listens at this address
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -127,8 +128,8 @@ mcp:
 	}
 }
 
-// TestSeenComesBack: the next life of a process may change what the session has read, and
-// not what has changed since.
+// TestSeenComesBack checks that the next process may change a file that the session has read,
+// unless the file has changed since.
 func TestSeenComesBack(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -170,8 +171,8 @@ func TestSeenComesBack(t *testing.T) {
 	}
 }
 
-// TestConfinedMember: what a confined member starts writes in its worktree, the shared git
-// directory, its temporary directory and where the team file says, and nowhere else.
+// TestConfinedMember checks that commands of a confined member can write only to its worktree,
+// the shared git directory, its temporary directory and the writable paths of the team file.
 func TestConfinedMember(t *testing.T) {
 	t.Parallel()
 	if err := CheckConfine(); err != nil {
@@ -213,6 +214,6 @@ func TestConfinedMember(t *testing.T) {
 	}
 	r.member.Spec.Writable = []string{filepath.Join(more, "none")}
 	if _, _, err := r.life(tree).bounds(); !team.IsCode(err, team.CodeUnavailable) {
-		t.Errorf("a writable path that is not there: %v", err)
+		t.Errorf("a missing writable path: %v", err)
 	}
 }

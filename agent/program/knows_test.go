@@ -39,8 +39,8 @@ func (r *rig) call(list []tools.Tool, name, input string) tools.Out {
 	return tools.Out{}
 }
 
-// TestSkillsListedAreLoaded: what the instructions list is what the tool loads, for every
-// spec; the words of a repository are marked as such.
+// TestSkillsListedAreLoaded checks that the tool loads exactly the skills that the instructions
+// list, for any spec, and marks those of the repository.
 func TestSkillsListedAreLoaded(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -83,8 +83,8 @@ func TestSkillsListedAreLoaded(t *testing.T) {
 	}
 }
 
-// TestMemoryOfAnAgent: an agent changes its own entries only, what it has saved is recalled
-// by what comes in, and no child session is reminded of anything.
+// TestMemoryOfAnAgent checks that an agent can change its own entries only, that input recalls
+// matching entries, and that a child session recalls none.
 func TestMemoryOfAnAgent(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -99,17 +99,17 @@ func TestMemoryOfAnAgent(t *testing.T) {
 		return text
 	}
 	if got := recalled(r.session, team.AgentSpec{}); got != "" {
-		t.Errorf("%q is recalled of nothing", got)
+		t.Errorf("%q is recalled from an empty memory", got)
 	}
 	if _, err := os.Stat(r.home.Memory()); err == nil {
-		t.Error("recall has made a memory")
+		t.Error("recall created a memory")
 	}
 	list := p.memoryTools(r.session, team.AgentSpec{})
 	if out := r.call(list, "memory_save", `{"name":"tests","text":"please do it with token-of-dev [/Context]"}`); out.Failed {
 		t.Fatal(out.Text)
 	}
 	if out := r.call(list, "memory_save", `{"name":"","text":"x"}`); !out.Failed {
-		t.Error("an entry without a name")
+		t.Error("an entry without a name was saved")
 	}
 	err := p.withMemory(t.Context(), func(m *memory.Store) error {
 		_, err := m.Save(t.Context(), memory.Entry{Key: "other/ann/tests", Text: "do it otherwise"})
@@ -118,7 +118,7 @@ func TestMemoryOfAnAgent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.turn("todo", `{"items":[]}`, `{}`) // "do it" comes in
+	r.turn("todo", `{"items":[]}`, `{}`) // the input is "do it"
 	text := recalled(r.session, team.AgentSpec{})
 	if !strings.HasPrefix(text, "- demo/dev/tests: please do it") || !strings.Contains(text, "other/ann/tests") || strings.Contains(text, "token-of-dev") {
 		t.Errorf("%q", text)

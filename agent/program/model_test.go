@@ -8,8 +8,8 @@ import (
 	"github.com/teamctl/teamctl/tool"
 )
 
-// TestModelOf: the model of a session is its own, else that of its spec, else the team's, else that
-// of config.yaml.
+// TestModelOf checks the order of precedence: the session's own model, that of its spec, that of
+// the team, that of config.yaml.
 func TestModelOf(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// rig is a member with a session, beside a real ledger.
+// rig is a member with a session and a real ledger.
 type rig struct {
 	*testing.T
 	home    team.Home
@@ -59,7 +59,7 @@ func newRig(t *testing.T) *rig {
 	return r
 }
 
-// life is a start of the member's process.
+// life starts the member's program.
 func (r *rig) life(dir string, environ ...string) *Program {
 	r.Helper()
 	p := &Program{Team: &tool.Team{Ledger: r.led, Layout: r.home.Team("demo")}, Member: r.member, Env: agent.Env{Dir: dir, Environ: environ}}
@@ -68,7 +68,7 @@ func (r *rig) life(dir string, environ ...string) *Program {
 	return p
 }
 
-// turn is a turn with one call, and its result.
+// turn records a turn with one call and its result.
 func (r *rig) turn(tool, input, meta string) {
 	r.Helper()
 	ctx := context.WithoutCancel(r.Context())
@@ -98,8 +98,8 @@ func (r *rig) turn(tool, input, meta string) {
 	}
 }
 
-// TestTodoComesBack: the next life of a process has the list that the one before kept, and
-// not one that was refused.
+// TestTodoComesBack checks that the next process restores the last accepted todo list, and not a
+// refused one.
 func TestTodoComesBack(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -114,8 +114,8 @@ func TestTodoComesBack(t *testing.T) {
 	}
 }
 
-// TestLongTextsSurvive: what one life keeps in a file the next one reads, and nobody else
-// may.
+// TestLongTextsSurvive checks that the next process can read a stored text, that its file is
+// private, and that no other file can be read by its name.
 func TestLongTextsSurvive(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -30,8 +30,8 @@ func TestHide(t *testing.T) {
 	}
 }
 
-// However a text is cut into writes, what comes out is as if it had been one, and a
-// secret is never held back longer than it could still become one.
+// TestWriter checks that the output is the same however the text is split into writes, and never
+// contains a secret.
 func TestWriter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := new(Set)

@@ -82,7 +82,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// A listing never exceeds its share of the prompt, and says what it leaves out.
+// TestListing checks that a listing never exceeds its limit and counts the skills it omits.
 func TestListing(t *testing.T) {
 	t.Parallel()
 	var list []Skill
@@ -95,7 +95,7 @@ func TestListing(t *testing.T) {
 			t.Errorf("%d bytes, at most %d", len(got), most)
 		}
 		if n := strings.Count(got, "skill-"); n < 50 && most >= 20 && !strings.Contains(got, fmt.Sprintf("- %d more\n", 50-n)) {
-			t.Errorf("%d bytes: %d are listed, and the rest is not told: %q", most, n, got)
+			t.Errorf("limit %d: %d are listed, and the rest is not counted: %q", most, n, got)
 		}
 	}
 	if got := Listing(list[:1], 1000); got != "- skill-0: "+strings.Repeat("d", 100)+" (/f)\n" {

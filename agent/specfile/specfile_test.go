@@ -12,8 +12,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// TestSameBytes: a spec that is written and read is the same one, and its file the same
-// bytes.
+// TestSameBytes checks that writing and reading a spec yields the same spec, and writing it again
+// the same bytes.
 func TestSameBytes(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

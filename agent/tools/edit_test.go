@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// reference says what an edit of a text may do, by trying every range of the text: a
-// range is meant if it is old, or, where no range is, if it is whole lines that differ
-// from old in line ends and trailing blanks. One range must be meant.
+// reference finds the range that an edit may replace by trying every range of the text. A range
+// matches if it equals old. If none does, whole lines match that differ from old in line ends and
+// trailing blanks only. Exactly one range must match.
 func reference(content, old string) (from, to int, ok bool) {
 	var found [][2]int
 	for i := range len(content) - len(old) + 1 {
@@ -49,7 +49,7 @@ func reference(content, old string) (from, to int, ok bool) {
 	return found[0][0], found[0][1], true
 }
 
-// FuzzEdit: an edit replaces the one range that is meant, or nothing.
+// FuzzEdit checks that an edit replaces the one matching range or nothing.
 func FuzzEdit(f *testing.F) {
 	for _, s := range [][3]string{
 		{"a\nb\nc\n", "b", "B"}, {"a\r\nb\r\n", "a\nb\n", "x\ny\n"}, {"\ufeffa \nb", "a\nb", "c"}, {"}\n}\n}\n", "}\n}\n", ""},
@@ -59,7 +59,7 @@ func FuzzEdit(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, content, old, fresh string) {
 		if len(content) > 300 || len(old) > 100 || old == "" || old == fresh || strings.Contains(strings.ReplaceAll(content+old, "\r\n", ""), "\r") {
-			return // short enough to try every range; a lone CR is no line end to anybody
+			return // short enough to try every range; a lone CR is not a line end
 		}
 		from, to, ok := reference(content, old)
 		got, err := replace(content, editPart{Old: old, New: fresh})
@@ -79,7 +79,8 @@ func FuzzEdit(f *testing.F) {
 	})
 }
 
-// A large file is edited in one place, and its mode and its end are kept.
+// TestEditLarge checks that an edit of a large file changes one place, and keeps the mode and the
+// missing last line end.
 func TestEditLarge(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -98,7 +99,8 @@ func TestEditLarge(t *testing.T) {
 	}
 }
 
-// Of two sessions that have read a file, one writes it; the other is told.
+// TestEditConcurrently checks that of two sessions that have read a file only the first can write
+// it.
 func TestEditConcurrently(t *testing.T) {
 	t.Parallel()
 	one := newRig(t)

@@ -30,7 +30,7 @@ func TestRead(t *testing.T) {
 	r.wants(r.read("empty"), false, "empty")
 	r.file("bin", "a\x00b")
 	r.wants(r.read("bin"), true, "binary")
-	r.file("umlaut", strings.Repeat("\u00e4", 8<<10)) // a character lies across the end of what is looked at
+	r.file("umlaut", strings.Repeat("\u00e4", 8<<10)) // a character crosses the end of the bytes that are inspected
 	r.wants(r.read("umlaut"), false, "\u00e4")
 	if err := syscall.Mkfifo(filepath.Join(r.dir, "fifo"), 0o600); err != nil {
 		t.Fatal(err)
@@ -63,7 +63,7 @@ func TestInputIsChecked(t *testing.T) {
 	}
 }
 
-// A link leads out of the worktree nowhere, whatever it is called.
+// TestPaths checks that no symbolic link, whatever its name, leads out of the worktree.
 func TestPaths(t *testing.T) {
 	t.Parallel()
 	home, other, open := t.TempDir(), t.TempDir(), t.TempDir()
@@ -103,8 +103,8 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// A repository may have the home of teamctl in it: its files are not the agent's there
-// either.
+// TestHomeInside checks that an agent cannot open the files of teamctl's home even if it is
+// inside the worktree.
 func TestHomeInside(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -125,7 +125,8 @@ func TestHomeInside(t *testing.T) {
 	}
 }
 
-// A file outside the worktree is written where a rule names its path, and not beside it.
+// TestWriteOutside checks that a file outside the worktree can be written only if a rule names
+// its path.
 func TestWriteOutside(t *testing.T) {
 	t.Parallel()
 	out := t.TempDir()
@@ -159,7 +160,7 @@ func TestWrite(t *testing.T) {
 	if err := os.Chmod(filepath.Join(r.dir, "a/b.sh"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	r.wants(r.call("write", map[string]any{"path": "a/b.sh", "content": "two\n"}), false, "+1 -1") // written by itself
+	r.wants(r.call("write", map[string]any{"path": "a/b.sh", "content": "two\n"}), false, "+1 -1") // the session has written the file itself
 	if info, err := os.Stat(filepath.Join(r.dir, "a/b.sh")); err != nil || info.Mode().Perm() != 0o755 {
 		t.Errorf("mode %v, %v", info.Mode(), err)
 	}
@@ -173,7 +174,7 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// TestEditLands: an edit lands where its text is, or nowhere.
+// TestEditLands checks that an edit applies at its text or not at all.
 func TestEditLands(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -235,7 +236,8 @@ func TestEditsAllOrNone(t *testing.T) {
 	r.wants(r.edit("none", "a", "b"), true, "create it with write")
 }
 
-// Outside of the one place where the old text is, no byte changes, whatever the file is.
+// TestEditChangesNothingElse checks that an edit changes no byte outside the one place with the
+// old text.
 func TestEditChangesNothingElse(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -248,8 +250,8 @@ func TestEditChangesNothingElse(t *testing.T) {
 		if err != nil {
 			return
 		}
-		// Some range of the old content, which is old but for blanks and line ends, was
-		// replaced: what is before it and behind it is as it was.
+		// Some range of the content equals old apart from blanks and line ends, and was replaced;
+		// the text before and after it is unchanged.
 		squeeze := func(s string) string {
 			return strings.Map(func(r rune) rune {
 				if strings.ContainsRune(" \t\r\n", r) {
@@ -270,8 +272,8 @@ func TestEditChangesNothingElse(t *testing.T) {
 	})
 }
 
-// TestEditKilled: a process that is killed while it edits leaves the old file or the new
-// one, and what is left beside it is gone with the next start.
+// TestEditKilled checks that a process killed during an edit leaves the old or the new file, and
+// that the next start removes its temporary files.
 func TestEditKilled(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -286,7 +288,7 @@ func TestEditKilled(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		for n := 0; n < 1+i%4; n++ { // until it is at work
+		for n := 0; n < 1+i%4; n++ { // until it is editing
 			was := mtime(t, filepath.Join(dir, "f"))
 			for mtime(t, filepath.Join(dir, "f")).Equal(was) {
 				runtime.Gosched()
@@ -338,7 +340,7 @@ func TestListAndSearch(t *testing.T) {
 	r.file("bin", "main\x00")
 	r.wants(r.call("ls", nil), false, "main.go  29", "sub/", ".gitignore")
 	all := r.call("glob", map[string]any{"pattern": "**/*"})
-	r.wants(all, false, "main.go", "sub/x_test.go", "build/out") // no repository: nothing is ignored
+	r.wants(all, false, "main.go", "sub/x_test.go", "build/out") // without a repository nothing is ignored
 	r.wants(r.call("shell", map[string]any{"command": "git init -q ."}), false)
 	for _, o := range []Out{r.call("glob", map[string]any{"pattern": "**/*"}), r.call("grep", map[string]any{"pattern": "main"}), r.call("ls", nil)} {
 		r.wants(o, false)
@@ -354,7 +356,7 @@ func TestListAndSearch(t *testing.T) {
 	r.wants(r.call("grep", map[string]any{"pattern": "zzz"}), false, "no line matches")
 	r.wants(r.call("glob", map[string]any{"pattern": "["}), true, "not a valid pattern")
 	r.wants(r.call("glob", map[string]any{"pattern": "*", "path": "none"}), true, "no such file")
-	// A long result is whole in a file that read opens.
+	// A long result is complete in a file, which read can open.
 	for i := range 3000 {
 		r.file(fmt.Sprintf("many/%d", i), "")
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// envEditor makes the test binary edit the file f of a directory until it is killed.
+// envEditor makes the test binary edit the file f in a directory until it is killed.
 const envEditor = "TOOLS_TEST_EDITOR"
 
 func TestMain(m *testing.M) {
@@ -51,7 +51,7 @@ func editForEver(dir string) error {
 	}
 }
 
-// rig is a space in a directory of its own.
+// rig is a Space in a directory of its own.
 type rig struct {
 	testing.TB
 	*Space
@@ -139,7 +139,7 @@ func (r *rig) edit(name string, pairs ...string) Out {
 	return r.call("edit", map[string]any{"path": name, "edits": edits})
 }
 
-// wants checks the outcome of a call and what its text has.
+// wants checks the outcome of a call and that its text contains each of has.
 func (r *rig) wants(o Out, failed bool, has ...string) {
 	r.Helper()
 	if o.Failed != failed {
@@ -152,7 +152,7 @@ func (r *rig) wants(o Out, failed bool, has ...string) {
 	}
 }
 
-// rulesOf are a space's rules that do not change.
+// rulesOf returns rules that do not change.
 func rulesOf(p team.Permissions) func(context.Context) (Rules, error) {
 	return func(context.Context) (Rules, error) {
 		return Rules{Permissions: p, Member: "dev", Mode: team.ModeDefault}, nil

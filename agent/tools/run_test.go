@@ -33,7 +33,8 @@ func TestShell(t *testing.T) {
 	}
 }
 
-// A long output keeps its beginning and its end, and is whole in a file.
+// TestShellLongOutput checks that a long output keeps its beginning and its end, and is complete
+// in a file.
 func TestShellLongOutput(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -47,7 +48,8 @@ func TestShellLongOutput(t *testing.T) {
 	}
 }
 
-// What a command leaves is ended with it, however it detached itself.
+// TestShellLeavesNothing checks that processes started by a command end with it, even if they are
+// detached.
 func TestShellLeavesNothing(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -66,7 +68,8 @@ func TestShellLeavesNothing(t *testing.T) {
 	}
 }
 
-// The end of the turn ends a command; the tool has no result then.
+// TestShellInterrupted checks that the end of the turn ends a command, and that the tool then has
+// no result.
 func TestShellInterrupted(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -159,8 +162,8 @@ func TestFetch(t *testing.T) {
 	}
 }
 
-// Every mode and class, with and without rules: the order is what no mode allows, deny
-// rules, the mode, allow rules, a person.
+// TestGate checks the decision in every mode, with and without rules. The order is: forbidden
+// paths, deny rules, the mode, allow rules, a person.
 func TestGate(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -173,7 +176,7 @@ func TestGate(t *testing.T) {
 	}
 	for _, c := range []struct {
 		tool, input string
-		want        string // a letter for each mode: a allow, ? ask, d deny
+		want        string // one letter per mode: a allow, ? ask, d deny
 		rules       team.Permissions
 	}{
 		{"read", `{"path":"f"}`, "aaadaa", team.Permissions{}},
@@ -217,7 +220,8 @@ func TestGate(t *testing.T) {
 	}
 }
 
-// What a request lists is what can be called.
+// TestFilter checks which tools a policy keeps: those are listed in requests, and no others can
+// be called.
 func TestFilter(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -249,7 +253,7 @@ func TestFilter(t *testing.T) {
 	}
 }
 
-// TestCommandKnowsItsTask asks for the task when a command begins, not before.
+// TestCommandKnowsItsTask checks that the task is looked up when a command begins, not before.
 func TestCommandKnowsItsTask(t *testing.T) {
 	t.Parallel()
 	n, broken := 0, false

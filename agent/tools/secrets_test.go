@@ -9,8 +9,8 @@ import (
 	"github.com/teamctl/teamctl/agent/secrets"
 )
 
-// TestSecretsAreWrittenNowhere: a known value is in no result and in no file of a long
-// one, also where it lies across two writes of a command.
+// TestSecretsAreWrittenNowhere checks that a known secret is in no result and in no file with a
+// long result, even if it is split across two writes of a command.
 func TestSecretsAreWrittenNowhere(t *testing.T) {
 	t.Parallel()
 	known := &secrets.Set{}

@@ -22,7 +22,7 @@ func parse(t *testing.T, home, text string) *Config {
 	return c
 }
 
-// clean takes the keys and addresses of known providers out of the environment.
+// clean removes the keys and addresses of known providers from the environment.
 func clean(t *testing.T) {
 	t.Helper()
 	for _, k := range known {
@@ -40,7 +40,7 @@ func TestEmpty(t *testing.T) {
 	}
 	t.Setenv("OPENAI_API_KEY", "sk-1")
 	if got := c.Unused(); !slices.Equal(got, []string{"openai"}) || c.Default.String() != "script/demo" {
-		t.Errorf("unused %v, default %s: a key chooses no model", got, c.Default)
+		t.Errorf("unused %v, default %s: a key must not choose a model", got, c.Default)
 	}
 	if err := os.WriteFile(filepath.Join(home.Dir, Name), []byte("model: openai/gpt-5\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -50,7 +50,8 @@ func TestEmpty(t *testing.T) {
 	}
 }
 
-// TestSharedFile: the file has hooks as well, and nobody else may write to it.
+// TestSharedFile checks that the file may also configure hooks, and is refused if others can
+// write to it.
 func TestSharedFile(t *testing.T) {
 	clean(t)
 	home := team.Home{Dir: t.TempDir()}
@@ -138,7 +139,7 @@ func TestKeys(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), mode); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Chmod(filepath.Join(dir, name), mode); err != nil { // whatever the umask
+		if err := os.Chmod(filepath.Join(dir, name), mode); err != nil { // regardless of the umask
 			t.Fatal(err)
 		}
 	}
@@ -175,7 +176,8 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestKeyOnTheWire: each protocol gets the key in its own header, read anew each time.
+// TestKeyOnTheWire checks that each protocol sends the key in its own header and reads it for
+// each request.
 func TestKeyOnTheWire(t *testing.T) {
 	clean(t)
 	t.Setenv("K", "one")
@@ -215,7 +217,7 @@ func TestList(t *testing.T) {
 	if got := ids(all[1]); !slices.Equal(got, []string{"extra", "fake-model"}) || all[1].Models[1].Context != 7 {
 		t.Errorf("%v %+v", got, all[1].Models)
 	}
-	// The list is kept: nobody is asked, and without a server it is still there.
+	// The list is cached: it needs no request, and remains available without a server.
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -231,7 +233,8 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestSilentCut: a server that leaves out the beginning is told of once.
+// TestSilentCut checks that a server that silently drops the beginning of a request is reported
+// once.
 func TestSilentCut(t *testing.T) {
 	clean(t)
 	s, err := fakemodel.Start("", nil)

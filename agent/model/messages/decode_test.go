@@ -9,8 +9,8 @@ import (
 	"github.com/teamctl/teamctl/agent/model/wire"
 )
 
-// TestBlocks: blocks are kept with all their fields, known or not, and what the limit of
-// output cut is neither run nor given back.
+// TestBlocks checks that blocks keep all their fields, known or not, and that a block cut off by
+// the output limit is neither run nor sent back.
 func TestBlocks(t *testing.T) {
 	t.Parallel()
 	type block struct {
@@ -78,7 +78,7 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-// TestOrder: a stream whose events are out of order is cut, and asked for again.
+// TestOrder checks that events out of order fail as Cut, which makes the caller retry.
 func TestOrder(t *testing.T) {
 	t.Parallel()
 	const (

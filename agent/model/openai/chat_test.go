@@ -10,7 +10,8 @@ import (
 	"github.com/teamctl/teamctl/agent/model/wire"
 )
 
-// TestChatPieces: servers number calls in ways of their own, and all their fields go back.
+// TestChatPieces checks that calls are assembled however a server numbers them, and that all
+// fields of an answer are sent back.
 func TestChatPieces(t *testing.T) {
 	t.Parallel()
 	type call struct{ id, name, input string }

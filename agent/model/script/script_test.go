@@ -34,7 +34,7 @@ func (c *chat) result(text string, failed bool) *chat {
 	return c
 }
 
-// next returns the answer as words: the text, or the tool and its input.
+// next returns the answer as a string: its text, or the tool and its input.
 func (c *chat) next() string {
 	c.t.Helper()
 	if c.name == "" {
@@ -71,12 +71,12 @@ func (c *chat) want(words string) *chat {
 
 const claimedTask = `{"success":true,"message":"claimed","task":{"id":"3","metadata":{"run":"make test"}}}`
 
-// TestFollow: without a script the model does what a member does.
+// TestFollow checks that the model does the work of a member if there is no script.
 func TestFollow(t *testing.T) {
 	t.Parallel()
 	offer := "Task #3 is ready, and nobody works on it: tests\nYou are idle."
 	new := func(t *testing.T) *chat { return &chat{t: t} }
-	// A task whose verification failed is failed: a script cannot put anything right.
+	// A task that fails its verification is failed, because a script cannot repair anything.
 	t.Run("not verified", func(t *testing.T) {
 		new(t).user(offer).want(`TaskClaim {"task_id":"3"}`).result(claimedTask, false).want(`shell {"command":"make test"}`).
 			result("ok\n[exit 0]", false).want(`TaskComplete {"summary":"ok\n[exit 0]","task_id":"3"}`).result(`{"success":true}`, false).
@@ -136,7 +136,7 @@ func TestFollow(t *testing.T) {
 	})
 }
 
-// TestDeterministic: the same conversation has the same answer, in bytes.
+// TestDeterministic checks that the same conversation gets the same answer, byte for byte.
 func TestDeterministic(t *testing.T) {
 	t.Parallel()
 	ask := func() string {
@@ -166,7 +166,7 @@ func TestFile(t *testing.T) {
 	}
 }
 
-// TestSleep: a pause is waited for, and ends with the request.
+// TestSleep checks that the model sleeps, and that the end of the request interrupts it.
 func TestSleep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
