@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// An interrupt that comes while nobody looks is kept, a second one is the same, and SIGTERM
-// ends more than a turn.
+// TestRelayedSignals checks that an interrupt waits until it is received, that a second one is
+// merged with it, and that SIGTERM ends the whole program.
 func TestRelayedSignals(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -17,7 +17,7 @@ func TestRelayedSignals(t *testing.T) {
 	turns, ended := relaySignals(ctx, signals, cancel)
 	signals <- syscall.SIGINT
 	signals <- syscall.SIGINT
-	signals <- syscall.SIGTERM // what was before is done
+	signals <- syscall.SIGTERM // the previous signals have been handled
 	<-ended
 	if n := len(turns); n != 1 {
 		t.Errorf("%d interrupts wait", n)

@@ -10,8 +10,8 @@ import (
 	"github.com/teamctl/teamctl/tool/op"
 )
 
-// TestActions: everything that can be done on a screen is an operation that other programs
-// call, or changes nothing, and has a command line that is one.
+// TestActions checks that every action of a screen either runs an operation that other programs
+// can call or changes nothing, and that its command line is valid.
 func TestActions(t *testing.T) {
 	t.Parallel()
 	ids, keys := map[string]bool{}, map[string]view.Action{}

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// At a terminal up shows the commands of a file in a repository, all that is in them, and
-// runs them after a yes only; then it does not ask again.
+// TestUpAsksAtATerminal checks that up on a terminal shows the commands of a file in a repository
+// in full, runs them only after a yes, and does not ask again after that.
 func TestUpAsksAtATerminal(t *testing.T) {
 	r := newFaultRig(t)
 	file := "team: asked\nrepo: .\ntasks:\n  - {id: one, subject: one, run: \"true \\e[8m\\u200b; rm -rf x\"}\n"
@@ -23,11 +23,11 @@ func TestUpAsksAtATerminal(t *testing.T) {
 		c.Dir, c.Env = r.dir, r.env
 		tty := startOnTerminal(t, c, 80, 24)
 		defer func() { _ = tty.Close() }()
-		if _, err := io.WriteString(tty, answer); err != nil { // it waits in the terminal
+		if _, err := io.WriteString(tty, answer); err != nil { // waits in the terminal
 			t.Fatal(err)
 		}
 		var out bytes.Buffer
-		_, _ = io.Copy(&out, tty) // EIO at its end
+		_, _ = io.Copy(&out, tty) // EIO at the end
 		return out.String(), exitCode(c.Wait())
 	}
 	for _, answer := range []string{"n\n", "\n"} {
@@ -37,7 +37,7 @@ func TestUpAsksAtATerminal(t *testing.T) {
 		}
 	}
 	if out := r.teamctl("ls", "-o", "name"); strings.Contains(out, "asked") {
-		t.Errorf("a refusal has made the team:\n%s", out)
+		t.Errorf("up created the team without consent:\n%s", out)
 	}
 	if out, code := up("y\n"); code != 0 || !strings.Contains(out, "team asked is up") {
 		t.Errorf("answered yes: %d\n%s", code, out)

@@ -16,13 +16,14 @@ import (
 	"github.com/teamctl/teamctl/tool/op"
 )
 
-// repeated is a call that is made twice: the first changes something, the second finds it so.
+// repeated is a call that is made twice. The first one changes something, and the second one has
+// nothing left to change.
 type repeated struct {
 	op     string
 	in     map[string]any
-	verb   string // the same at a shell
-	want   string // outcome of the second
-	before []call // what has to be so
+	verb   string // the same as a command
+	want   string // outcome of the second call
+	before []call // prerequisites
 }
 
 type call struct {
@@ -30,12 +31,13 @@ type call struct {
 	in map[string]any
 }
 
-// inHand puts a task into the caller's hands.
+// inHand returns a call that makes the caller the owner of a task in progress.
 func inHand(id string) []call {
 	return []call{{"TaskUpdate", map[string]any{"task_id": id, "status": "in_progress"}}}
 }
 
-// repeats is every operation that can be repeated, in an order in which each changes something.
+// repeats lists the operations that can be repeated, in an order in which each of them changes
+// something.
 var repeats = []repeated{
 	{"TaskComplete", map[string]any{"task_id": "1"}, "task complete 1", "already_completed", inHand("1")},
 	{"TaskFail", map[string]any{"task_id": "2", "error": "no compiler"}, "task fail 2 --error x", "already_failed", inHand("2")},
@@ -56,13 +58,14 @@ var repeats = []repeated{
 	{"TeamDelete", nil, "delete demo", "already_deleted", nil},
 }
 
-// others are answers to what was answered before with other contents: they are refused.
+// others lists answers that differ in content from a previous answer, and are refused.
 var others = []repeated{
 	{"ApprovalAnswer", map[string]any{"request_id": "1", "approve": true, "permission_mode": "acceptEdits"}, "approvals approve 1 --mode acceptEdits", "with another mode", nil},
 	{"ApprovalAnswer", map[string]any{"request_id": "2", "approve": false, "feedback": "larger"}, "approvals reject 2 --feedback larger", "with another feedback", nil},
 }
 
-// notRepeated is what changes something, can be repeated, and has no such outcome.
+// notRepeated lists the other operations that can be repeated, with the reason why no outcome
+// reports it.
 var notRepeated = map[string]string{
 	"TeamUp":            "TestUpAtEveryDoor",
 	"ReviewAnswer":      "its answer is the review as it is",
@@ -77,9 +80,9 @@ var alreadyOutcome = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`"(?:outcome|status)":\s*"(already_[a-z_]+)"`)
 })
 
-// TestRepeatedAtEveryDoor: what is completed, stopped, deleted or answered already is reported as
-// such by MCP, teamctl call, the command (with exit status 0, with --json and in a sentence) and a
-// Go program.
+// TestRepeatedAtEveryDoor checks that a repeated completion, stop, deletion or answer is reported
+// as such by MCP, teamctl call, a Go program, and the command, which exits with status 0 and
+// reports it as JSON and as text.
 func TestRepeatedAtEveryDoor(t *testing.T) {
 	of := map[string]bool{}
 	for _, r := range repeats {
@@ -87,7 +90,7 @@ func TestRepeatedAtEveryDoor(t *testing.T) {
 	}
 	for _, o := range op.All() {
 		if o.Idempotent && !o.ReadOnly && !of[o.Name] && notRepeated[o.Name] == "" {
-			t.Errorf("%s can be repeated, and no row says what it answers then", o.Name)
+			t.Errorf("%s can be repeated, but is in neither repeats nor notRepeated", o.Name)
 		}
 	}
 	for name, open := range map[string]func(*world) door{
@@ -106,7 +109,7 @@ func TestRepeatedAtEveryDoor(t *testing.T) {
 			w.plans("builder", "tester")
 			for _, r := range repeats {
 				if (r.op == "TeammatePause" || r.op == "TeammateResume") && !cgroup.Probe().Freeze {
-					continue // no member can be paused by this user
+					continue // this user cannot pause members
 				}
 				for _, b := range r.before {
 					w.must(d, b.op, b.in, nil)
@@ -118,7 +121,7 @@ func TestRepeatedAtEveryDoor(t *testing.T) {
 				if r.op == "EdgeAdd" { // both plans are answered
 					w.refusesOthers(d)
 				}
-				if r.op == "TeamShutdown" { // of the members by name, as the command can
+				if r.op == "TeamShutdown" { // stops the members by name, like the command
 					w.must(d, r.op, nil, nil)
 					r = repeated{op: "TeammateStop", in: map[string]any{"name": "baker"}, want: "already_stopped"}
 				}
@@ -135,7 +138,7 @@ func TestRepeatedAtEveryDoor(t *testing.T) {
 	}
 }
 
-// refusesOthers has each of others refused as a conflict.
+// refusesOthers checks that each of others is refused as a conflict.
 func (w *world) refusesOthers(d door) {
 	w.Helper()
 	for _, r := range others {
@@ -149,7 +152,8 @@ func (w *world) refusesOthers(d door) {
 
 func second[A, B any](_ A, b B) B { return b }
 
-// named makes a call through a door; teamctl call is told the team, which it forgets.
+// named makes a call through a door. It passes the team of a TeamDelete to teamctl call, which
+// cannot infer it the second time.
 func (w *world) named(name string, d door, r repeated) (res []byte, failure string) {
 	w.Helper()
 	if name == "call" && r.op == "TeamDelete" {
@@ -164,7 +168,7 @@ func (w *world) named(name string, d door, r repeated) (res []byte, failure stri
 	return out, ""
 }
 
-// again runs a command three times: the last one has its answer in a sentence.
+// again runs a command three times. The third run reports the outcome as text.
 func (w *world) again(r repeated) {
 	w.Helper()
 	args := strings.Fields(r.verb)
@@ -182,7 +186,7 @@ func (w *world) again(r repeated) {
 	}
 }
 
-// plans has each member ask for the approval of a plan.
+// plans makes each member request the approval of a plan.
 func (w *world) plans(members ...string) {
 	w.Helper()
 	t, err := (&tool.Env{Home: w.home()}).Open(w.Context(), "demo")

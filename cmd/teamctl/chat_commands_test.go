@@ -12,8 +12,8 @@ import (
 	"github.com/teamctl/teamctl/tool"
 )
 
-// TestModelLines: /models lists eight models of a provider and says how many more it has,
-// and sixty in all.
+// TestModelLines checks that /models lists at most eight models of a provider, with the number of
+// the others, and at most sixty in total.
 func TestModelLines(t *testing.T) {
 	t.Parallel()
 	provider := func(name string, n int) config.Listed {
@@ -37,7 +37,7 @@ func TestModelLines(t *testing.T) {
 	}
 }
 
-// TestSessionLines: what a list says of a session.
+// TestSessionLines checks the description of a session in a list.
 func TestSessionLines(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -17,7 +17,7 @@ import (
 	"github.com/teamctl/teamctl/tool"
 )
 
-// elements are the types whose keys docs/cli-json.md lists in full.
+// elements lists the types whose keys docs/cli-json.md describes.
 var elements = []any{
 	ledger.Task{}, ledger.Result{}, ledger.Counts{}, ledger.Member{}, team.MemberSpec{}, ledger.Event{}, ledger.Message{}, ledger.Delivery{},
 	ledger.Approval{}, ledger.Run{}, ledger.Scratchpad{}, ledger.Merge{}, ledger.FileLease{},
@@ -45,7 +45,7 @@ that breaks it stands in the changelog.
 The examples are what tests compare with, on every change. Ids, times, paths and numbers of processes in them are made up.
 `
 
-// cliJSON is docs/cli-json.md.
+// cliJSON returns docs/cli-json.md.
 func cliJSON() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteString(cliJSONHead)
@@ -99,7 +99,7 @@ func cliJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// writeWords writes a table of names as a chapter.
+// writeWords writes a chapter with a table of names.
 func writeWords(b *bytes.Buffer, title, about string, words []team.Word) {
 	fmt.Fprintf(b, "\n# %s\n\n%s\n\n| name | meaning |\n|---|---|\n", title, about)
 	for _, w := range words {
@@ -107,7 +107,7 @@ func writeWords(b *bytes.Buffer, title, about string, words []team.Word) {
 	}
 }
 
-// keys lists the JSON keys of a struct.
+// keys writes a table row for each JSON key of a struct.
 func keys(b *bytes.Buffer, t reflect.Type) {
 	for f := range t.Fields() {
 		name, opts, _ := strings.Cut(f.Tag.Get("json"), ",")

@@ -22,13 +22,12 @@ import (
 
 var deleteRounds = flag.Int("delete.rounds", 5, "how many `rounds` the test of a deletion interrupted at random has")
 
-// envInterruptAt names a step of a worktree's operation and, after a colon, a file. At
-// the first such step this program, in a test, makes the file and goes on once it has
-// been interrupted.
+// envInterruptAt names a step of a worktree operation and, after a colon, a file. At the first
+// such step the test's program creates the file, and it continues when it has been interrupted.
 const envInterruptAt = "TEAMCTL_TEST_INTERRUPT_AT"
 
-// interruptedAt is the context of a program that waits for its interrupt at a step, where
-// one is named. The context has ended when the program goes on.
+// interruptedAt returns a context that makes the program wait for its interrupt at the step in
+// envInterruptAt, if that is set. The context is cancelled when the program continues.
 func interruptedAt(ctx context.Context) context.Context {
 	at, file, ok := strings.Cut(os.Getenv(envInterruptAt), ":")
 	if !ok {
@@ -53,8 +52,8 @@ func interruptedAt(ctx context.Context) context.Context {
 	})
 }
 
-// interruptAt runs the program and interrupts it at a step. It returns the exit status,
-// or -1 where the signal has ended it, and what it wrote.
+// interruptAt runs the program and interrupts it at a step. It returns the exit status, or -1 if
+// the signal ended the program, and the output.
 func (r *faultRig) interruptAt(step string, sig syscall.Signal, then func(), args ...string) (status int, stdout, stderr string) {
 	r.Helper()
 	at := filepath.Join(r.dir, "interrupt")
@@ -70,7 +69,7 @@ func (r *faultRig) interruptAt(step string, sig syscall.Signal, then func(), arg
 	}, sig, []string{envInterruptAt + "=" + step + ":" + at}, args...)
 }
 
-// interrupt runs the program and interrupts it when wait has returned.
+// interrupt runs the program and interrupts it when wait returns.
 func (r *faultRig) interrupt(wait func(), sig syscall.Signal, env []string, args ...string) (status int, stdout, stderr string) {
 	r.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
@@ -83,13 +82,13 @@ func (r *faultRig) interrupt(wait func(), sig syscall.Signal, env []string, args
 		r.Fatal(err)
 	}
 	wait()
-	_ = cmd.Process.Signal(sig) // it may have ended
-	_ = cmd.Wait()              // the status says
+	_ = cmd.Process.Signal(sig) // it may have exited
+	_ = cmd.Wait()              // ExitCode reports the result
 	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
 }
 
-// tree makes a member with a commit and a file that is not committed in its worktree, and
-// returns the worktree.
+// tree creates a member whose worktree has a commit and an uncommitted file, and returns the
+// worktree.
 func (r *faultRig) tree(name string) string {
 	r.Helper()
 	r.teamctl("spawn", name, "--backend", "pty", "--", "fakeagent", "hold")
@@ -98,9 +97,9 @@ func (r *faultRig) tree(name string) string {
 	return dir
 }
 
-// TestDeleteInterrupted: a deletion that is interrupted when it has looked at everything,
-// and before it has removed anything, removes nothing and exits with the signal's status.
-// The members of a forced one have ended by then, which it says.
+// TestDeleteInterrupted checks that a deletion that is interrupted after its inspection, before
+// it has removed anything, removes nothing and exits with the signal's status. A forced deletion
+// has stopped the members by then and reports it.
 func TestDeleteInterrupted(t *testing.T) {
 	r := newFaultRig(t)
 	ann := r.tree("ann")
@@ -116,14 +115,14 @@ func TestDeleteInterrupted(t *testing.T) {
 		}
 		r.whole("forced, "+c.sig.String(), ann)
 
-		// All have ended: there is nothing left to say but that it was interrupted.
+		// All members have exited: only the interrupt is left to report.
 		status, stdout, stderr = r.interruptAt("inspected", c.sig, nil, "delete", "--force")
 		if status != c.want || stdout != "" || stderr != "teamctl: interrupted\n" {
 			t.Errorf("nothing runs, %s: exit status %d, %q, %q", c.sig, status, stdout, stderr)
 		}
 		r.whole("nothing runs, "+c.sig.String(), ann)
 	}
-	// A deletion that is not forced refuses a worktree with work: it is committed first.
+	// A deletion without --force refuses a worktree with uncommitted work: commit it first.
 	r.command("sh", "-c", `cd "$0" && git add . && git commit -q -m loose`, ann)
 	if status, _, stderr := r.interruptAt("inspected", syscall.SIGINT, nil, "delete"); status != 130 || stderr != "teamctl: interrupted\n" {
 		t.Errorf("not forced: exit status %d, %q", status, stderr)
@@ -131,7 +130,7 @@ func TestDeleteInterrupted(t *testing.T) {
 	r.whole("not forced", ann)
 }
 
-// whole fails the test unless the team and a worktree of it are as they were.
+// whole checks that the team and a worktree of it are unchanged.
 func (r *faultRig) whole(at, dir string) {
 	r.Helper()
 	if _, err := os.Stat(r.layout.Ledger()); err != nil {
@@ -145,7 +144,7 @@ func (r *faultRig) whole(at, dir string) {
 	}
 }
 
-// deleted fails the test unless the team has gone and the work of its members was kept.
+// deleted checks that the team is deleted and the work of its members was saved.
 func (r *faultRig) deleted(at string, members ...string) {
 	r.Helper()
 	if _, err := os.Lstat(r.layout.Dir); err == nil {
@@ -169,15 +168,15 @@ func (r *faultRig) deleted(at string, members ...string) {
 	}
 }
 
-// fresh makes the team again on a new repository.
+// fresh creates the team again, on a new repository.
 func (r *faultRig) fresh() {
 	r.Helper()
 	r.command("sh", "-c", "rm -rf repo && git init -q -b main repo && git -C repo commit -q --allow-empty -m first")
 	r.teamctl("create", "f", "--repo", "repo")
 }
 
-// TestDeleteInterruptedLate: a deletion that is interrupted once it has begun completes,
-// says so, and exits with its own status.
+// TestDeleteInterruptedLate checks that a deletion that is interrupted after it has begun
+// completes, reports that, and exits with its own status.
 func TestDeleteInterruptedLate(t *testing.T) {
 	r := newFaultRig(t)
 	steps := []string{"remove-begun", "moved", "rescued", "doomed", "deleted"}
@@ -194,7 +193,8 @@ func TestDeleteInterruptedLate(t *testing.T) {
 		r.deleted(step, "ann", "bob")
 		r.fresh()
 	}
-	// One that fails after the interrupt says why, and is completed by the next.
+	// A deletion that fails after the interrupt reports the reason, and the next one completes
+	// it.
 	r.tree("ann")
 	bob := r.tree("bob")
 	status, stdout, stderr := r.interruptAt("moved", syscall.SIGTERM, func() {
@@ -209,14 +209,14 @@ func TestDeleteInterruptedLate(t *testing.T) {
 	r.fresh()
 }
 
-// TestDeleteInterruptedAtRandom: whenever it is interrupted, a deletion that says 0 has
-// deleted the team, and one that says otherwise has deleted nothing.
+// TestDeleteInterruptedAtRandom checks that a deletion that is interrupted at any time has
+// deleted the team if it exits with 0, and nothing otherwise.
 func TestDeleteInterruptedAtRandom(t *testing.T) {
 	r := newFaultRig(t)
 	r.tree("ann")
 	began := time.Now()
 	r.teamctl("delete", "--force")
-	within := time.Since(began) // as long as a deletion takes
+	within := time.Since(began) // duration of a deletion
 	r.fresh()
 	done := map[string]int{}
 	rounds := *deleteRounds
@@ -238,7 +238,7 @@ func TestDeleteInterruptedAtRandom(t *testing.T) {
 			r.deleted(at, "ann")
 			r.fresh()
 			continue
-		case status != 130 && status != -1: // -1: before it listened for signals
+		case status != 130 && status != -1: // -1: before it handled signals
 			t.Fatal(at)
 		case stdout != "":
 			t.Fatal(at)

@@ -9,9 +9,8 @@ import (
 	"github.com/teamctl/teamctl/tool/op"
 )
 
-// TestShutdownRequest: the command does not wait for a member that is asked by message;
-// when the member approves, it ends and leaves the roster, and the lead gets the
-// answer.
+// TestShutdownRequest checks that a shutdown request by message does not wait for the member.
+// When the member approves, it exits and leaves the roster, and the lead receives the answer.
 func TestShutdownRequest(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

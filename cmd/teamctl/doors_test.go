@@ -24,10 +24,10 @@ import (
 	"github.com/teamctl/teamctl/tool/op"
 )
 
-// door is one way to the operations.
+// door is a way to call operations.
 type door func(name string, in map[string]any) (json.RawMessage, *mcp.Failure)
 
-// world is a home without a team, for the real program.
+// world is a home without a team, for runs of the real program.
 type world struct {
 	*testing.T
 	dir, exe string
@@ -40,7 +40,7 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, err := os.MkdirTemp(strays.Short(), "tc-d") // a socket path has 107 bytes
+	dir, err := os.MkdirTemp(strays.Short(), "tc-d") // a socket path has at most 107 bytes
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func (w *world) tick() {
 
 func (w *world) home() team.Home { return team.Home{Dir: w.dir + "/t"} }
 
-// run runs the program and reads what it says as JSON.
+// run runs the program and returns its JSON output.
 func (w *world) run(args ...string) (json.RawMessage, *mcp.Failure) {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
@@ -89,7 +89,8 @@ func (w *world) run(args ...string) (json.RawMessage, *mcp.Failure) {
 	return nil, &mcp.Failure{Error: e.Error.Message, Code: team.Code(e.Error.Code), Reason: e.Error.Reason, Hint: e.Error.Hint}
 }
 
-// viaMCP is an MCP client of the program: the SDK's own, over stdio.
+// viaMCP returns a door for an MCP client, that of the SDK, which talks to the program over
+// stdio.
 func (w *world) viaMCP() door {
 	w.Helper()
 	cmd := exec.Command(w.exe, "mcp")
@@ -141,8 +142,8 @@ func (w *world) fits(name string, result any) {
 	}
 }
 
-// viaGo is a Go program. Supervisors are of the real program, as any that links
-// the library has to name one; it finds its sockets by the environment.
+// viaGo returns a door for a Go program. Its supervisors run the real program, as for any program
+// that links the library, and find their sockets by the environment.
 func (w *world) viaGo() door {
 	for _, kv := range w.env {
 		if k, v, _ := strings.Cut(kv, "="); strings.HasPrefix(v, w.dir) {
@@ -166,7 +167,7 @@ func (w *world) viaGo() door {
 	}
 }
 
-// viaCall is teamctl call.
+// viaCall returns a door for teamctl call.
 func (w *world) viaCall() door {
 	return func(name string, in map[string]any) (json.RawMessage, *mcp.Failure) {
 		w.Helper()
@@ -178,7 +179,7 @@ func (w *world) viaCall() door {
 	}
 }
 
-// viaVerbs is a shell: each operation of the scenario by the command of its own.
+// viaVerbs returns a door for a shell, which uses a command for each operation of the scenario.
 func (w *world) viaVerbs() door {
 	return func(name string, in map[string]any) (json.RawMessage, *mcp.Failure) {
 		w.Helper()
@@ -256,7 +257,7 @@ func (w *world) viaVerbs() door {
 	}
 }
 
-// must is a call that works, its result read into out.
+// must makes a call that has to succeed, and decodes its result into out.
 func (w *world) must(d door, name string, in map[string]any, out any) {
 	w.Helper()
 	res, f := d(name, in)
@@ -270,13 +271,14 @@ func (w *world) must(d door, name string, in map[string]any, out any) {
 	}
 }
 
-// planner is an agent that submits a plan, waits for the answer, tells the lead,
-// and ends when it is asked to shut down.
+// planner is an agent that submits a plan, waits for the answer, notifies the lead, and exits
+// when it is asked to shut down.
 const planner = `teamctl() { "%s" "$@"; }
 teamctl ask plan 'one: look. two: leap.' --wait >/dev/null && teamctl send team-lead 'on my way' >/dev/null
 until teamctl inbox --unread | grep -q shutdown_request; do sleep 0.3; done`
 
-// scenario is a team from its creation to its end, and what its ledger says then.
+// scenario runs a team from its creation to its deletion, and returns its ledger as it is before
+// the deletion.
 func (w *world) scenario(d door) story {
 	w.Helper()
 	w.must(d, "TeamCreate", map[string]any{"team_name": "demo", "description": "the same through every door"}, nil)
@@ -332,8 +334,8 @@ func (w *world) scenario(d door) story {
 	return s
 }
 
-// story is a ledger without what two runs of the same never share: times, ids,
-// and which of the workers was faster.
+// story is a ledger without the values that differ between runs: times, ids, and which worker did
+// what.
 type story struct {
 	Team      ledger.TeamRow
 	Members   []string
@@ -380,7 +382,7 @@ func (w *world) read() story {
 			s.Messages = append(s.Messages, fmt.Sprintln(m.Kind, m.From, m.To, m.Text, m.Summary))
 		case team.KindPlanApprovalRequest, team.KindPlanApprovalResponse, team.KindShutdownRequest:
 			s.Messages = append(s.Messages, fmt.Sprintln(m.Kind, m.From, m.To))
-		default: // what workers say of themselves, as often as they are idle
+		default: // notices of workers, which depend on how often they are idle
 		}
 	}
 	as, err := t.Ledger.Approvals(ctx, ledger.ApprovalFilter{})
@@ -395,7 +397,7 @@ func (w *world) read() story {
 	check(err)
 	for _, e := range events {
 		switch e.What {
-		case "team.edge": // those of who has left go by the supervisor
+		case "team.edge": // the supervisor removes the edges of members that leave
 			s.Events = append(s.Events, fmt.Sprintln(e.What, e.ID, e.After))
 		case "task.created", "task.claimed", "task.completed", "approval.asked", "approval.answered", "member.mode", "member.desired":
 			who := e.Who
@@ -411,8 +413,8 @@ func (w *world) read() story {
 	return s
 }
 
-// TestSameScenario: a team from its creation to its end, by an MCP client that
-// runs no shell command, by commands, and by a Go program: the same ledger.
+// TestSameScenario checks that the scenario leaves the same ledger for an MCP client that runs no
+// shell command, for commands, for teamctl call, and for a Go program.
 func TestSameScenario(t *testing.T) {
 	doors := []struct {
 		name string
@@ -426,18 +428,18 @@ func TestSameScenario(t *testing.T) {
 			if i == 0 {
 				first = got
 				if len(got.Members) != 4 || len(got.Tasks) != 3 || len(got.Approvals) != 1 || len(got.Messages) < 7 {
-					t.Errorf("the scenario did not happen: %+v", got)
+					t.Errorf("the scenario is incomplete: %+v", got)
 				}
 				return
 			}
 			if diff := cmp.Diff(first, got); diff != "" {
-				t.Errorf("through %s the ledger is another one (-mcp +%s):\n%s", d.name, d.name, diff)
+				t.Errorf("through %s the ledger differs (-mcp +%s):\n%s", d.name, d.name, diff)
 			}
 		})
 	}
 }
 
-// TestSameRefusals: what one door refuses, the others refuse with the same words.
+// TestSameRefusals checks that all doors refuse a call with the same error.
 func TestSameRefusals(t *testing.T) {
 	w := newWorld(t)
 	doors := []struct {
@@ -449,7 +451,7 @@ func TestSameRefusals(t *testing.T) {
 	type refusal struct {
 		op   string
 		in   map[string]any
-		verb []string // the same by a command, where that can say it
+		verb []string // the same as a command, if there is one
 	}
 	list := []refusal{
 		{"TeamCreate", map[string]any{"team_name": "a@b"}, []string{"create", "a@b"}},
@@ -482,7 +484,7 @@ func TestSameRefusals(t *testing.T) {
 		{"agent_update", map[string]any{"agent_id": "nobody", "patch": map[string]any{}}, nil},
 		{"session_set_model", map[string]any{"model_ref": "script/demo", "session_key": "ghost"}, []string{"session", "model", "ghost", "script/demo"}},
 	}
-	for _, o := range op.All() { // and every operation, its parameters
+	for _, o := range op.All() { // wrong and missing parameters of every operation
 		list = append(list, refusal{op: o.Name, in: map[string]any{"no_such_parameter": 1}})
 		s, err := o.InputSchema()
 		if err != nil {
@@ -513,7 +515,7 @@ func TestSameRefusals(t *testing.T) {
 	w.must(doors[2].door, "TeamDelete", nil, nil)
 }
 
-// TestVerbs: every operation that is there has the command that it names.
+// TestVerbs checks that the command that an operation names exists.
 func TestVerbs(t *testing.T) {
 	t.Parallel()
 	for _, o := range op.All() {

@@ -10,9 +10,9 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Whoever approves a spawn is killed between the answer and the spawn, with no
-// supervisor there: the next command brings the teammate up, once, and the asker hears
-// of it.
+// TestApprovedSpawnOutlivesWhoApproved kills the command that approves a spawn between the answer
+// and the spawn, without a supervisor. The next command starts the teammate, once, and the
+// requester is notified.
 func TestApprovedSpawnOutlivesWhoApproved(t *testing.T) {
 	r := newFaultRig(t)
 	r.teamctl("settings", "spawn-depth", "1")
@@ -22,7 +22,7 @@ func TestApprovedSpawnOutlivesWhoApproved(t *testing.T) {
 		return strings.Contains(r.teamctl("approvals"), "delegation")
 	})
 	r.kill(r.supervisor())
-	// While we hold its lock no supervisor comes up.
+	// No supervisor can start while the test holds its lock.
 	lock, err := filelock.Lock(t.Context(), r.layout.SupervisorLock())
 	if err != nil {
 		t.Fatal(err)
@@ -42,7 +42,7 @@ func TestApprovedSpawnOutlivesWhoApproved(t *testing.T) {
 		t.Fatal(err)
 	}
 	if strings.Contains(string(config), `"child"`) {
-		t.Fatal("somebody has spawned it: nothing is tested")
+		t.Fatal("the member was spawned before the kill: nothing is tested")
 	}
 	if err := lock.Unlock(); err != nil {
 		t.Fatal(err)

@@ -14,7 +14,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// replace puts something else in the place of a file.
+// replace replaces a file with something else.
 func (r *faultRig) replace(path string, by func(path string) error) {
 	r.Helper()
 	if err := os.RemoveAll(path); err != nil {
@@ -29,8 +29,9 @@ func aPipe(path string) error      { return unix.Mkfifo(path, 0o600) }
 func aDirectory(path string) error { return os.Mkdir(path, 0o700) }
 func halfAFile(path string) error  { return os.WriteFile(path, []byte(`{"generation": "`), 0o600) }
 
-// Whatever lies in the place of a member's files, no command waits for it, the member is
-// named with what is wrong, and delete --force ends it and keeps its files.
+// TestDamagedBundles checks that no command blocks on whatever replaces a member's files, that
+// the damage is reported with the member's name, and that delete --force ends the member and
+// keeps its files.
 func TestDamagedBundles(t *testing.T) {
 	r := newFaultRig(t)
 	b := func(name string) team.Bundle { return r.layout.Bundle(name) }
@@ -40,7 +41,7 @@ func TestDamagedBundles(t *testing.T) {
 		"folder":    {b("folder").Launch(): aDirectory, b("folder").Exit(): aDirectory},
 		"every":     {b("every").Launch(): aPipe, b("every").Proc(): aPipe, b("every").Pane(): aPipe, b("every").Group(): aPipe, b("every").RunLock(): aPipe},
 		"terminal":  {b("terminal").Launch(): aPipe, b("terminal").Group(): halfAFile},
-		"bare":      {b("bare").Launch(): aPipe, b("bare").Proc(): aPipe}, // nothing but its lock says whose it is
+		"bare":      {b("bare").Launch(): aPipe, b("bare").Proc(): aPipe}, // only its lock identifies it
 		"untouched": nil,
 	}
 	for name := range damage {
@@ -73,13 +74,13 @@ func TestDamagedBundles(t *testing.T) {
 		return err == nil
 	}
 
-	// The supervisor that has adopted them goes on; the next one cannot adopt.
+	// The supervisor that has adopted the members keeps running; the next one cannot adopt them.
 	r.state("launch", team.Running)
 	if out, _ := r.try(r.exe, "doctor"); !strings.Contains(out, "the files of launch are damaged") || !strings.Contains(out, "a named pipe") {
 		t.Errorf("the doctor does not name the damage:\n%s", out)
 	}
 	r.kill(r.supervisor())
-	r.replace(r.layout.Config(), aPipe) // a living one may write it at any moment
+	r.replace(r.layout.Config(), aPipe) // only now: a running supervisor may write it at any time
 	r.teamctl("ps")
 	r.until("config.json to be written anew", func() bool {
 		_, err := regular.ReadFile(r.layout.Config())
@@ -107,7 +108,7 @@ func TestDamagedBundles(t *testing.T) {
 	for _, args := range [][]string{{"task", "add", "x"}, {"board"}, {"task", "ls"}, {"ls"}, {"logs", "every"}} {
 		r.teamctl(args...)
 	}
-	_, err := r.try(r.exe, "send", "untouched", "x") // the message is kept, if not in the mailbox
+	_, err := r.try(r.exe, "send", "untouched", "x") // the message is stored, if not in the mailbox
 	if code := exitCode(err); code != 0 && code != team.ExitStatus(team.Errorf(team.CodeDenied, "")) {
 		t.Errorf("send: %v", err)
 	}

@@ -19,10 +19,10 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// The faults of a team's directory: it is removed, put back, copied or moved while its
-// supervisor and its agents live.
+// These tests cover faults of a team's directory: it is removed, restored, copied or moved while
+// the supervisor and the agents are running.
 
-// subjects are those of the team's tasks.
+// subjects returns the subjects of the team's tasks.
 func (r *faultRig) subjects() []string {
 	r.Helper()
 	var out struct{ Tasks []ledger.Task }
@@ -36,7 +36,7 @@ func (r *faultRig) subjects() []string {
 	return list
 }
 
-// fails runs a command that has to end with a code and names the reason.
+// fails runs a command that must fail with the given code and reason, and returns its output.
 func (r *faultRig) fails(code team.Code, reason string, args ...string) string {
 	r.Helper()
 	out, err := r.try(append([]string{r.exe, "--json"}, args...)...)
@@ -54,15 +54,15 @@ func (r *faultRig) fails(code team.Code, reason string, args ...string) string {
 	return out + text
 }
 
-// backUp copies the team's directory as a person would.
+// backUp copies the team's directory, as a person would do it.
 func (r *faultRig) backUp() {
 	r.Helper()
 	r.copyLive(r.layout.Dir, r.dir+"/bk")
 }
 
-// copyLive copies a directory in which processes write. A temporary file may be renamed
-// between cp's look at the directory and at the file: cp copies everything else then, and
-// the file is there under its own name or will be.
+// copyLive copies a directory that processes write to. A temporary file may be renamed after cp
+// has listed the directory and before it opens the file. Then cp copies everything else, and the
+// file is there under its final name or will be.
 func (r *faultRig) copyLive(from, to string) {
 	r.Helper()
 	_, err := r.try("env", "LC_ALL=C", "cp", "-a", from, to)
@@ -73,7 +73,8 @@ func (r *faultRig) copyLive(from, to string) {
 	r.Fatal(err)
 }
 
-// onlyVanished reports whether cp failed for nothing but temporary files that were gone.
+// onlyVanished reports whether cp failed only because of temporary files that were no longer
+// found.
 func onlyVanished(stderr string) bool {
 	for line := range strings.Lines(stderr) {
 		if !strings.HasPrefix(line, "cp: cannot ") || !strings.HasSuffix(line, ".tmp': No such file or directory\n") &&
@@ -100,22 +101,21 @@ func TestOnlyVanished(t *testing.T) {
 	}
 }
 
-// remove removes a directory as rm -rf does that is repeated while something in it still
-// writes.
+// remove removes a directory by repeating rm -rf while processes still write to it.
 func (r *faultRig) remove(dir string) {
 	r.Helper()
 	r.until("the removal of "+dir, func() bool { return exec.Command("rm", "-rf", dir).Run() == nil })
 }
 
-// restore puts the copy in the place of the directory.
+// restore replaces the directory with its copy.
 func (r *faultRig) restore() {
 	r.Helper()
 	r.remove(r.layout.Dir)
 	r.command("mv", r.dir+"/bk", r.layout.Dir)
 }
 
-// stoppedShim starts a member whose shim does not notice by itself that its agent has
-// ended: it looks like one to adopt.
+// stoppedShim starts a member and stops its shim. The shim does not notice the end of its agent,
+// so that the member looks like one to adopt.
 func (r *faultRig) stoppedShim(name string) backends.Proc {
 	r.Helper()
 	r.teamctl("spawn", name, "--backend", "pty", "--worktree", "none", "--restart", "never", "--", "fakeagent", "hold")
@@ -126,14 +126,15 @@ func (r *faultRig) stoppedShim(name string) backends.Proc {
 	return p
 }
 
-// What is told after the directory was put back from a backup is in the ledger that is
-// there, whatever the supervisor of the one before had open; nothing of that one lives on.
+// TestDirectoryRestored checks that changes made after the directory was restored from a backup
+// are in the restored ledger, whatever the previous supervisor had open, and that no process of
+// the previous directory survives.
 func TestDirectoryRestored(t *testing.T) {
 	r := newFaultRig(t)
 	r.agent("a", "never", "fakeagent", "hold")
 	r.teamctl("task", "add", "before")
 	r.backUp()
-	r.agent("later", "never", "fakeagent", "hold") // the backup does not know it
+	r.agent("later", "never", "fakeagent", "hold") // unknown to the backup
 	sup, a, later := r.supervisor(), r.proc("a").Agent, r.proc("later").Agent
 	r.restore()
 	r.teamctl("task", "add", "after")
@@ -152,12 +153,12 @@ func TestDirectoryRestored(t *testing.T) {
 	}
 	r.state("b", team.Running)
 	if log := r.teamctl("events", "--json"); !strings.Contains(log, `"team.restored"`) || !strings.Contains(log, `"later"`) {
-		t.Errorf("it is not written down who was ended:\n%s", log)
+		t.Errorf("the log does not name the ended members:\n%s", log)
 	}
 }
 
-// The same where no supervisor saw it: what lives of the directory before is found by
-// the next one.
+// TestDirectoryRestoredUnseen is the same without a supervisor at the time: the next one finds
+// the processes of the previous directory.
 func TestDirectoryRestoredUnseen(t *testing.T) {
 	r := newFaultRig(t)
 	r.agent("a", "never", "fakeagent", "hold")
@@ -180,8 +181,8 @@ func TestDirectoryRestoredUnseen(t *testing.T) {
 	}
 }
 
-// delete --force of a restored team leaves neither the supervisor of the directory
-// before nor its agents.
+// TestDirectoryRestoredAndDeleted checks that delete --force of a restored team ends the previous
+// supervisor and its agents.
 func TestDirectoryRestoredAndDeleted(t *testing.T) {
 	r := newFaultRig(t)
 	r.agent("a", "never", "fakeagent", "hold")
@@ -193,7 +194,8 @@ func TestDirectoryRestoredAndDeleted(t *testing.T) {
 	r.teamctl("create", "f", "--repo", "repo")
 }
 
-// A team whose directory is removed takes its agents along, and the doctor says so.
+// TestDirectoryRemoved checks that the agents of a removed directory exit, and that doctor
+// reports it.
 func TestDirectoryRemoved(t *testing.T) {
 	r := newFaultRig(t)
 	r.teamctl("spawn", "a", "-n", "3", "--restart", "always", "--", "fakeagent", "hold")
@@ -213,7 +215,7 @@ func TestDirectoryRemoved(t *testing.T) {
 		}
 		return true
 	}
-	for !gone() { // no team that until could show
+	for !gone() { // there is no team for until to show
 		r.tick()
 	}
 	words, err := supervisor.ReadLastWords(r.layoutFile("lost.json"))
@@ -221,17 +223,17 @@ func TestDirectoryRemoved(t *testing.T) {
 		t.Errorf("last words: %+v, %v", words, err)
 	}
 	if out, _ := r.try(r.exe, "doctor"); !strings.Contains(out, "was removed") || !strings.Contains(out, "a-2") {
-		t.Errorf("the doctor says nothing of it:\n%s", out)
+		t.Errorf("doctor does not report it:\n%s", out)
 	}
 	r.teamctl("create", "f", "--repo", "repo")
 	r.teamctl("spawn", "a", "--worktree", "none", "--", "fakeagent", "hold")
 	if out, _ := r.try(r.exe, "doctor"); strings.Contains(out, "was removed") {
-		t.Errorf("the doctor still tells of the team before:\n%s", out)
+		t.Errorf("doctor still reports the previous team:\n%s", out)
 	}
 }
 
-// Where no supervisor saw the removal, the doctor names the processes that live on, and
-// how to end them.
+// TestDirectoryRemovedUnseen checks that doctor lists the surviving processes of a directory that
+// was removed without a supervisor, and how to end them.
 func TestDirectoryRemovedUnseen(t *testing.T) {
 	r := newFaultRig(t)
 	r.agent("a", "never", "fakeagent", "hold")
@@ -243,24 +245,25 @@ func TestDirectoryRemovedUnseen(t *testing.T) {
 	_, hint, _ := strings.Cut(out, "-> kill "+pid)
 	hint, _, _ = strings.Cut(hint, "\n")
 	if !strings.Contains(out, "a (pid "+pid+")") {
-		t.Errorf("the doctor says nothing of it:\n%s", out)
+		t.Errorf("doctor does not report it:\n%s", out)
 	}
 	r.command("sh", "-c", "kill "+pid+hint)
 	for proc.Alive(a.Shim) {
 		r.tick()
 	}
 	if out, _ := r.try(r.exe, "doctor"); strings.Contains(out, "is gone, and") {
-		t.Errorf("the doctor still tells of it:\n%s", out)
+		t.Errorf("doctor still reports it:\n%s", out)
 	}
 	r.teamctl("create", "f", "--repo", "repo")
 }
 
-// layoutFile is a file of the team's runtime directory in the rig's world.
+// layoutFile returns the path of a file in the team's runtime directory.
 func (r *faultRig) layoutFile(name string) string {
 	return filepath.Join(r.dir, "r", filepath.Base(r.layout.Runtime()), name)
 }
 
-// A copy of a home can be looked at, and nothing that is done in it reaches the original.
+// TestCopiedHome checks that a copy of a home can be read, and that no command in it affects the
+// original.
 func TestCopiedHome(t *testing.T) {
 	r := newFaultRig(t)
 	r.teamctl("spawn", "a", "--restart", "never", "--", "fakeagent", "hold")
@@ -279,7 +282,7 @@ func TestCopiedHome(t *testing.T) {
 		r.fails(team.CodeConflict, team.ReasonTeamCopied, args...)
 	}
 	if out, _ := r.try(r.exe, "doctor"); !strings.Contains(out, "is a copy of the team in") {
-		t.Errorf("the doctor says nothing of the copy:\n%s", out)
+		t.Errorf("doctor does not report the copy:\n%s", out)
 	}
 	r.env = original
 	after := r.members()["a"]
@@ -292,8 +295,8 @@ func TestCopiedHome(t *testing.T) {
 	r.command("git", "-C", before.Worktree, "status")
 }
 
-// A home that is moved while its team runs is read-only until that is confirmed; then
-// the same members go on there, with their worktrees.
+// TestMovedHome checks that a home that is moved while its team is running is read-only until
+// teamctl relocate confirms the move. Then the same members continue there, with their worktrees.
 func TestMovedHome(t *testing.T) {
 	r := newFaultRig(t)
 	r.teamctl("spawn", "a", "--restart", "never", "--", "fakeagent", "hold")
@@ -308,7 +311,7 @@ func TestMovedHome(t *testing.T) {
 		t.Errorf("tasks: %v", got)
 	}
 	if text := r.fails(team.CodeConflict, team.ReasonTeamMoved, "task", "add", "x"); !strings.Contains(text, "teamctl relocate f") {
-		t.Errorf("no word of what to do: %s", text)
+		t.Errorf("no hint: %s", text)
 	}
 	r.teamctl("relocate")
 	r.until("the supervisor of the place before to end", func() bool { return !proc.Alive(sup) })
@@ -334,7 +337,8 @@ func TestMovedHome(t *testing.T) {
 	}
 }
 
-// A copy whose original is gone takes over, and nothing of the original lives on.
+// TestCopyTakesOver checks that relocate lets a copy replace a missing original, and that no
+// process of the original survives.
 func TestCopyTakesOver(t *testing.T) {
 	r := newFaultRig(t)
 	r.agent("a", "never", "fakeagent", "hold")
@@ -350,8 +354,8 @@ func TestCopyTakesOver(t *testing.T) {
 	}
 }
 
-// Whichever way a home is reached, a link or another mount, it is the same team with the
-// same supervisor.
+// TestHomeUnderAnotherPath checks that a home reached through a link or another mount has the
+// same team and the same supervisor.
 func TestHomeUnderAnotherPath(t *testing.T) {
 	r := newFaultRig(t)
 	r.agent("a", "never", "fakeagent", "hold")

@@ -9,8 +9,9 @@ import (
 	"testing"
 )
 
-// A full disk: the sender is told, the mailbox is as it was, nothing half is left,
-// and it works again when there is space.
+// TestFault32DiskFull checks that the sender of a message is notified of a full disk, that the
+// mailbox is unchanged and no partial file is left, and that sending works again once there is
+// space.
 func TestFault32DiskFull(t *testing.T) {
 	t.Parallel()
 	p := newProofOn(t, func(home string) {
@@ -38,7 +39,7 @@ func TestFault32DiskFull(t *testing.T) {
 		t.Errorf("exit status %d: %s", status, out)
 	}
 	if !strings.Contains(out, "disk_full") && !strings.Contains(out, `"io"`) {
-		t.Errorf("the reason is not told: %s", out)
+		t.Errorf("no reason: %s", out)
 	}
 	if !bytes.Equal(p.read(file), before) {
 		t.Error("the mailbox was changed")
@@ -63,7 +64,7 @@ func TestFault32DiskFull(t *testing.T) {
 	p.sound(p.ledger())
 }
 
-// fill writes until there is no space.
+// fill writes to a file until there is no space.
 func fill(t *testing.T, path string) {
 	t.Helper()
 	f, err := os.Create(path)

@@ -17,11 +17,11 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// The environment of a supervisor, and of the members that it starts, is the person's,
-// whoever starts it.
+// These tests check that a supervisor and the members it starts have the person's environment,
+// whichever process starts the supervisor.
 
-// environ is what a process was executed with. One that is still amid its exec has none yet:
-// its starter sees the exec before the kernel has set the environment.
+// environ returns the environment that a process was executed with. During exec it is empty for a
+// moment: the parent sees the exec before the kernel has set the environment.
 func (r *faultRig) environ(id backends.ProcID) map[string]string {
 	r.Helper()
 	var data []byte
@@ -43,8 +43,7 @@ func (r *faultRig) environ(id backends.ProcID) map[string]string {
 	return env
 }
 
-// scribe spawns a member that runs lines of shell which the test writes, with variables of
-// its own.
+// scribe spawns a member with variables of its own that runs lines of shell written by the test.
 func (r *faultRig) scribe() {
 	r.Helper()
 	script := `export ONLY_MEMBER=1 GIT_AUTHOR_NAME=scribe GIT_AUTHOR_EMAIL=scribe@example.com PATH="$0/scribe:$PATH"; cd "$0"
@@ -52,7 +51,7 @@ n=1; while :; do until [ -e line.$n ]; do sleep 0.2; done; sh ./line.$n >out.$n 
 	r.teamctl("spawn", "scribe", "--worktree", "none", "--restart", "never", "--", "sh", "-c", script, r.dir)
 }
 
-// writes has the scribe run line number n, and returns its output once it has ended with
+// writes makes the scribe run line number n, and returns its output. The line must exit with
 // status 0.
 func (r *faultRig) writes(n int, line string) string {
 	r.Helper()
@@ -75,7 +74,7 @@ func (r *faultRig) writes(n int, line string) string {
 	return string(out)
 }
 
-// bereave kills the supervisor and the agent of a member that is to be started again.
+// bereave kills the supervisor and the agent of a member that will be restarted.
 func (r *faultRig) bereave(member string) {
 	r.Helper()
 	agent := r.proc(member).Agent
@@ -88,7 +87,7 @@ func (r *faultRig) bereave(member string) {
 	}
 }
 
-// personal checks that a process has the person's environment, and nothing of the scribe's.
+// personal checks that a process has the person's environment and no variable of the scribe's.
 func (r *faultRig) personal(what string, id backends.ProcID, person string) {
 	r.Helper()
 	env := r.environ(id)
@@ -104,8 +103,8 @@ func (r *faultRig) personal(what string, id backends.ProcID, person string) {
 	}
 }
 
-// started waits for the next supervisor, and for the member that it has started again:
-// both have the person's environment.
+// started waits for the next supervisor to restart the member, and checks that both have the
+// person's environment.
 func (r *faultRig) started(by, member string, before backends.ProcID, person string) {
 	r.Helper()
 	r.personal("the supervisor started by "+by, r.supervisor(), person)
@@ -121,12 +120,13 @@ func (r *faultRig) started(by, member string, before backends.ProcID, person str
 	r.personal("the agent started after "+by, agent, person)
 }
 
-// A member's own command brings the supervisor back, by every door; the supervisor and the
-// agents that it starts have the person's environment.
+// TestSupervisorHasThePersonsEnvironment checks that a command of a member restarts the
+// supervisor, through every door, and that the supervisor and the agents that it starts have the
+// person's environment.
 func TestSupervisorHasThePersonsEnvironment(t *testing.T) {
 	r := newFaultRig(t)
 	r.env = append(r.env, "ONLY_PERSON=1")
-	agents := []string{"a", "b", "c", "d", "e", "f"} // the second start of one takes longer than its first
+	agents := []string{"a", "b", "c", "d", "e", "f"} // one for each start, since a second start takes longer
 	for _, name := range agents {
 		r.agent(name, "always", "fakeagent", "hold")
 	}
@@ -142,7 +142,7 @@ func TestSupervisorHasThePersonsEnvironment(t *testing.T) {
 		"teamctl send a hello",
 		`teamctl call TaskCreate '{"subject":"x","description":"x"}'`,
 		mcp,
-		// It is a member's process still.
+		// It still runs in a process of the member.
 		"env -u TEAMCTL_GENERATION teamctl task ls",
 	} {
 		before := r.proc(agents[i]).Agent
@@ -157,7 +157,7 @@ func TestSupervisorHasThePersonsEnvironment(t *testing.T) {
 	if err != nil || fi.Mode() != 0o600 {
 		t.Errorf("the record: %v, %v", fi, err)
 	}
-	// A start by the person's command renews it.
+	// A supervisor started by a person's command records the environment again.
 	r.env = append(r.env, "ONLY_PERSON=2")
 	before := r.proc("e").Agent
 	r.bereave("e")
@@ -169,8 +169,8 @@ func TestSupervisorHasThePersonsEnvironment(t *testing.T) {
 	r.started("a member after that", "f", before, "2")
 }
 
-// Where no person's environment was recorded a member's command starts no supervisor, and
-// does without one.
+// TestMemberStartsNoSupervisorWithItsOwnEnvironment checks that a member's command starts no
+// supervisor if no person's environment is recorded, and works without one.
 func TestMemberStartsNoSupervisorWithItsOwnEnvironment(t *testing.T) {
 	r := newFaultRig(t)
 	r.env = append(r.env, "ONLY_PERSON=1")
@@ -196,7 +196,7 @@ func TestMemberStartsNoSupervisorWithItsOwnEnvironment(t *testing.T) {
 	r.personal("the supervisor started by the person", r.supervisor(), "1")
 }
 
-// A board that a person has open brings the supervisor back while it shows.
+// TestSupervisorGoneUnderBoard checks that an open board restarts the supervisor.
 func TestSupervisorGoneUnderBoard(t *testing.T) {
 	r := newFaultRig(t)
 	r.agent("a", "never", "fakeagent", "hold")
@@ -217,8 +217,8 @@ func TestSupervisorGoneUnderBoard(t *testing.T) {
 	drawn.close()
 }
 
-// The board in the lead's pane starts no supervisor. It says that none is up, from the
-// moment on in which it has ended, and shows the members' states as what was true then.
+// TestBoardSaysThatNoSupervisorIsUp checks that the board in the lead's pane starts no
+// supervisor, and that it reports since when none is running.
 func TestBoardSaysThatNoSupervisorIsUp(t *testing.T) {
 	r := newFaultRig(t)
 	r.agent("a", "never", "fakeagent", "hold")
@@ -231,16 +231,16 @@ func TestBoardSaysThatNoSupervisorIsUp(t *testing.T) {
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("the screen:\n%s", text())
-			_ = c.Process.Kill() // one that failed before the end of the test
+			_ = c.Process.Kill() // if the test failed earlier
 		}
 		drawn.close()
 	})
 	const down = "supervisor down since "
 	r.until("the member", func() bool { s := text(); return strings.Contains(s, "MEMBERS 1") && !strings.Contains(s, down) })
 	r.gone(syscall.SIGKILL)
-	r.until("the word that nobody stands behind it", func() bool { return strings.Contains(text(), down) })
-	r.teamctl("ps") // as the person: it starts one
-	r.until("the end of that word", func() bool { return !strings.Contains(text(), down) })
+	r.until("the notice that no supervisor is running", func() bool { return strings.Contains(text(), down) })
+	r.teamctl("ps") // starts a supervisor, as the person
+	r.until("the end of that notice", func() bool { return !strings.Contains(text(), down) })
 	if _, err := tty.WriteString("q"); err != nil {
 		t.Error(err)
 	}
@@ -249,7 +249,7 @@ func TestBoardSaysThatNoSupervisorIsUp(t *testing.T) {
 	}
 }
 
-// One that follows a member's output does, too.
+// TestSupervisorGoneUnderLogs checks that logs --follow restarts the supervisor.
 func TestSupervisorGoneUnderLogs(t *testing.T) {
 	r := newFaultRig(t)
 	r.agent("a", "never", "fakeagent", "hold")
@@ -265,5 +265,5 @@ func TestSupervisorGoneUnderLogs(t *testing.T) {
 	if err := c.Process.Signal(syscall.SIGINT); err != nil {
 		t.Error(err)
 	}
-	_ = c.Wait() // it ends by the signal
+	_ = c.Wait() // the signal ends it
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/teamctl/teamctl/internal/filelock"
 )
 
-// status runs the program and returns its exit status and what it put out.
+// status runs the program and returns its exit status and its output.
 func (p *proof) status(args ...string) (int, string) {
 	p.t.Helper()
 	cmd := p.command(args...)
@@ -28,7 +28,7 @@ func (p *proof) status(args ...string) (int, string) {
 	return cmd.ProcessState.ExitCode(), string(out)
 }
 
-// repair runs the doctor and returns the steps that found something.
+// repair runs doctor --repair and returns the steps that found something.
 func (p *proof) repair() map[string]string {
 	p.t.Helper()
 	_, out := p.status("doctor", "--repair", "--json")
@@ -94,8 +94,9 @@ func (p *proof) asides(pattern string) int {
 	return len(found)
 }
 
-// A damaged mailbox is moved aside, never overwritten: what can be read of it and
-// what the ledger has is in the new one, each message once.
+// TestFault29MailboxDamaged checks that a damaged mailbox is moved aside, not overwritten, and
+// that the new one has each message once, from the readable part of the old one and from the
+// ledger.
 func TestFault29MailboxDamaged(t *testing.T) {
 	t.Parallel()
 	for name, damage := range map[string]func([]byte) []byte{
@@ -136,7 +137,8 @@ func TestFault29MailboxDamaged(t *testing.T) {
 	}
 }
 
-// What was read is not put back, though the file has forgotten it.
+// TestFault29ReadMailStaysRead checks that a read message is not restored to a mailbox that has
+// lost it.
 func TestFault29ReadMailStaysRead(t *testing.T) {
 	t.Parallel()
 	p := newProof(t, "box")
@@ -157,8 +159,9 @@ func TestFault29ReadMailStaysRead(t *testing.T) {
 	}
 }
 
-// config.json and the registry are rebuilt from the ledger. An unreadable file is kept
-// under another name; unknown keys of a readable one stay.
+// TestFault29ConfigAndRegistry checks that config.json and the registry are rebuilt from the
+// ledger. An unreadable file is kept under another name, and a readable one keeps its unknown
+// keys.
 func TestFault29ConfigAndRegistry(t *testing.T) {
 	t.Parallel()
 	p := newProof(t, "box")
@@ -197,7 +200,7 @@ func TestFault29ConfigAndRegistry(t *testing.T) {
 	}
 }
 
-// lockHolder is a process that holds the lock at a path until it is killed.
+// lockHolder is a program that holds a lock until it is killed.
 func lockHolder(args []string) int {
 	if len(args) != 1 {
 		return 64
@@ -210,7 +213,8 @@ func lockHolder(args []string) int {
 	select {}
 }
 
-// Who is killed while it holds a lock blocks nobody, and what it left is swept.
+// TestFault31KilledWhileHoldingTheLock checks that a process killed while it holds a lock blocks
+// no other, and that its temporary files are removed.
 func TestFault31KilledWhileHoldingTheLock(t *testing.T) {
 	t.Parallel()
 	p := newProof(t, "box")
@@ -284,8 +288,8 @@ func TestFault31KilledWhileHoldingTheLock(t *testing.T) {
 	}
 }
 
-// A ledger that cannot be used is refused with a reason and a hint, and nothing of
-// it is touched, by the doctor neither.
+// TestFault35LedgerUnusable checks that an unusable ledger is refused with a reason and a hint,
+// and that not even doctor --repair changes it.
 func TestFault35LedgerUnusable(t *testing.T) {
 	t.Parallel()
 	patch := func(off int64, data []byte) func(t *testing.T, path string) {
@@ -377,8 +381,9 @@ func fingerprint(t *testing.T, path string) string {
 	return string(data)
 }
 
-// A link in the place of a mailbox, or of all of them, is not followed: what it
-// points at is as it was. The message is safe, and the doctor makes a mailbox.
+// TestFault36Symlinks checks that a link in place of a mailbox, their directory, a lock or
+// config.json is not followed: its target is unchanged, the message is delivered, and doctor
+// repairs the file.
 func TestFault36Symlinks(t *testing.T) {
 	t.Parallel()
 	for name, trap := range map[string]func(p *proof, outside string){
@@ -451,7 +456,7 @@ func link(t *testing.T, to, at string) {
 	}
 }
 
-// settle runs the doctor until nothing is posted and not mailed.
+// settle runs doctor --repair until every posted message is mailed.
 func (p *proof) settle() {
 	p.t.Helper()
 	led := p.ledger()

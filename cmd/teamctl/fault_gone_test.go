@@ -16,10 +16,9 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// The faults of a supervisor that has gone, or does not answer, under the commands that
-// need it.
+// These tests cover a supervisor that has exited or does not answer while commands need it.
 
-// gone ends the supervisor with a signal and waits for its death.
+// gone ends the supervisor with a signal and waits until it has exited.
 func (r *faultRig) gone(sig syscall.Signal) {
 	r.Helper()
 	sup := r.supervisor()
@@ -31,7 +30,7 @@ func (r *faultRig) gone(sig syscall.Signal) {
 	}
 }
 
-// halt stops a process and waits until all of its threads are.
+// halt stops a process and waits until all of its threads have stopped.
 func (r *faultRig) halt(id backends.ProcID) {
 	r.Helper()
 	if err := proc.Signal(id, syscall.SIGSTOP); err != nil {
@@ -49,8 +48,8 @@ func (r *faultRig) halt(id backends.ProcID) {
 	})
 }
 
-// Whatever command comes after the supervisor has gone starts the next one, as members
-// are wanted running, and not only those that show them.
+// TestSupervisorGone checks that any command starts the next supervisor while members should be
+// running, not only commands that show members.
 func TestSupervisorGone(t *testing.T) {
 	r := newFaultRig(t)
 	r.agent("a", "never", "fakeagent", "hold")
@@ -61,7 +60,7 @@ func TestSupervisorGone(t *testing.T) {
 	} {
 		r.gone([]syscall.Signal{syscall.SIGTERM, syscall.SIGKILL}[i%2])
 		out, err := r.try(append([]string{r.exe}, strings.Fields(line)...)...)
-		if err != nil && !strings.HasPrefix(line, "interrupt") { // it has no turn
+		if err != nil && !strings.HasPrefix(line, "interrupt") { // it has no turn to interrupt
 			t.Errorf("%s: %v\n%s", line, err, out)
 		}
 		if sup := r.supervisor(); !proc.Alive(sup) {
@@ -70,8 +69,8 @@ func TestSupervisorGone(t *testing.T) {
 	}
 }
 
-// A command that waits for the team's work starts the next supervisor as well: only a
-// supervisor starts the worker again that does the work.
+// TestSupervisorGoneUnderWait checks that a command that waits for the team's work starts the
+// next supervisor too, because only a supervisor restarts the worker that does the work.
 func TestSupervisorGoneUnderWait(t *testing.T) {
 	r := newFaultRig(t)
 	r.teamctl("spawn", "w", "--agent", "worker", "--worktree", "none", "--restart", "always")
@@ -98,8 +97,8 @@ func TestSupervisorGoneUnderWait(t *testing.T) {
 	}
 }
 
-// Commands at the very moment at which the supervisor is told to end are carried out, by
-// it or by the next one.
+// TestSupervisorEndsUnderCommands checks that commands that run while the supervisor is shutting
+// down are carried out, by this one or by the next.
 func TestSupervisorEndsUnderCommands(t *testing.T) {
 	r := newFaultRig(t)
 	r.agent("a", "never", "fakeagent", "hold")
@@ -108,7 +107,7 @@ func TestSupervisorEndsUnderCommands(t *testing.T) {
 		rounds = 4
 	}
 	for range rounds {
-		// The one that was told to end may have carried out all of a round.
+		// A supervisor that was signalled may have carried out a whole round before it exited.
 		var sup backends.ProcID
 		r.until("a supervisor", func() bool {
 			r.teamctl("ps")
@@ -135,8 +134,8 @@ func TestSupervisorEndsUnderCommands(t *testing.T) {
 	}
 }
 
-// A supervisor that is stopped keeps no command longer than ten seconds, by the command's
-// own measure: each says whom to end and how, and none has done anything.
+// TestSupervisorStopped checks that no command waits longer than ten seconds, by its own measure,
+// for a stopped supervisor. Each one reports the supervisor's pid and has no effect.
 func TestSupervisorStopped(t *testing.T) {
 	r := newFaultRig(t)
 	r.agent("a", "never", "fakeagent", "hold")
@@ -170,7 +169,7 @@ func TestSupervisorStopped(t *testing.T) {
 	}
 	wg.Go(func() {
 		if out, _ := r.try(r.exe, "doctor"); !strings.Contains(out, "pid "+pid+", does not answer") {
-			t.Errorf("the doctor says nothing of it:\n%s", out)
+			t.Errorf("doctor does not report it:\n%s", out)
 		}
 	})
 	wg.Wait()
@@ -184,8 +183,9 @@ func TestSupervisorStopped(t *testing.T) {
 	r.teamctl("wait", "--timeout", "1m")
 }
 
-// What a worker tries again while the supervisor is stopped is one operation: its task is
-// completed by it, and the next ones are claimed once.
+// TestWorkerAtAStoppedSupervisor checks that the retries of a worker while the supervisor is
+// stopped are one operation: its task is completed once, and each of the next ones is claimed
+// once.
 func TestWorkerAtAStoppedSupervisor(t *testing.T) {
 	r := newFaultRig(t)
 	r.teamctl("spawn", "w", "--agent", "worker", "--worktree", "none", "--backend", "pty")
@@ -209,7 +209,7 @@ func TestWorkerAtAStoppedSupervisor(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.teamctl("wait", "--timeout", "1m")
-	r.until("the worker to be idle", func() bool { // it was before the first task, too
+	r.until("the worker to be idle", func() bool { // it was idle before the first task, too
 		_, after, _ := strings.Cut(screen(), "── task 1 completed")
 		return strings.Contains(after, "idle, waiting")
 	})

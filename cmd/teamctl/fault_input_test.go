@@ -12,9 +12,9 @@ import (
 	"github.com/teamctl/teamctl/inbox"
 )
 
-// Whatever a dead program left in the place of a mailbox's lock, the next sender gets
-// through, and of many who come at once none gets in another's way. What no lock of a
-// mailbox can be is refused and left as it is.
+// TestFault30StaleLocks checks that the lock that a dead program left for a mailbox does not
+// block the next sender, and that concurrent senders do not block each other. A file that cannot
+// be such a lock is refused and left unchanged.
 func TestFault30StaleLocks(t *testing.T) {
 	t.Parallel()
 	old := time.Now().Add(-time.Minute)
@@ -67,7 +67,7 @@ func TestFault30StaleLocks(t *testing.T) {
 				})
 			}
 			wg.Wait()
-			p.settle() // a sender that was held up leaves its message to others
+			p.settle() // a delayed sender leaves its message to others
 			texts := strings.Fields(p.texts("box"))
 			seen := map[string]bool{}
 			for _, text := range texts {
@@ -80,7 +80,8 @@ func TestFault30StaleLocks(t *testing.T) {
 	}
 }
 
-// A fresh lock of another program is obeyed for as long as it is kept fresh.
+// TestFault30LockOfTheLiving checks that the lock of another program is respected while it is
+// fresh.
 func TestFault30LockOfTheLiving(t *testing.T) {
 	t.Parallel()
 	p := newProof(t, "box")
@@ -106,7 +107,7 @@ func TestFault30LockOfTheLiving(t *testing.T) {
 	if err := <-sent; err != nil {
 		t.Error(err)
 	}
-	p.settle() // a sender that was held up leaves its message to others
+	p.settle() // a delayed sender leaves its message to others
 	if got := p.texts("box"); got != "first second" {
 		t.Errorf("the mailbox has %q", got)
 	}
@@ -119,13 +120,13 @@ func (p *proof) mkdir(path string) {
 	}
 }
 
-// unlocked counts the messages of a mailbox file without its lock.
+// unlocked counts the messages in a mailbox file without taking its lock.
 func (p *proof) unlocked(path string) int {
 	return strings.Count(string(p.read(path)), `"from":`)
 }
 
-// A name that cannot be one is refused with a hint and changes nothing; names that
-// differ in what a person does not see are one name.
+// TestFault38Names checks that an invalid name is refused with a hint and changes nothing, and
+// that names that look alike are the same name.
 func TestFault38Names(t *testing.T) {
 	t.Parallel()
 	p := newProof(t)
@@ -142,7 +143,7 @@ func TestFault38Names(t *testing.T) {
 			}
 		}
 		if name == "team-lead" || name == "Team-Lead" || name == "a\nb" {
-			continue // may name a team, or is refused above for what a member is
+			continue // valid for a team; refused above only as the name of a member
 		}
 		if status, out := p.status("create", "--json", "--", name); status != 2 {
 			t.Errorf("teamctl create %q: exit status %d: %q", name, status, out)
@@ -167,8 +168,9 @@ func TestFault38Names(t *testing.T) {
 	}
 }
 
-// What a message says cannot pass for anything else: not in a conversation, not on a
-// terminal, not in the file. One that is too long or no text is refused and is nowhere.
+// TestFault39Messages checks that the text of a message cannot imitate anything else in a
+// conversation or on a terminal, and is stored unchanged. A message that is too long or not valid
+// text is refused and not stored.
 func TestFault39Messages(t *testing.T) {
 	t.Parallel()
 	p := newProof(t, "box")

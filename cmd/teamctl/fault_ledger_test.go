@@ -28,8 +28,9 @@ func scribble(t *testing.T, path string, at int64, data []byte) {
 	}
 }
 
-// Whatever has become of the file, every door names the way out, and recover makes the
-// ledger anew: agents live on and are adopted, what a copy or the mailboxes have is there.
+// TestLedgerRecovered checks that commands on a damaged or missing ledger name ledger recover,
+// which rebuilds it: running agents are adopted, and the contents of a backup and of the
+// mailboxes are restored.
 func TestLedgerRecovered(t *testing.T) {
 	for name, damage := range map[string]func(t *testing.T, path string){
 		"malformed page": func(t *testing.T, path string) {
@@ -71,7 +72,7 @@ func TestLedgerRecovered(t *testing.T) {
 			r.kill(r.supervisor())
 			checkpoint(t, r.layout)
 			for _, end := range []string{"-wal", "-shm"} {
-				_ = os.Remove(r.layout.Ledger() + end) // all of it is in the file
+				_ = os.Remove(r.layout.Ledger() + end) // everything is in the file
 			}
 			damage(t, r.layout.Ledger())
 
@@ -85,7 +86,7 @@ func TestLedgerRecovered(t *testing.T) {
 				}
 			}
 			if out, _ := r.try(r.exe, "doctor"); !strings.Contains(out, "teamctl ledger recover f") {
-				t.Errorf("the doctor knows no way out:\n%s", out)
+				t.Errorf("doctor does not name ledger recover:\n%s", out)
 			}
 			if out, err := r.try(r.exe, "doctor", "--repair", "--team", "f"); err == nil || !strings.Contains(out+err.Error(), "teamctl ledger recover f") {
 				t.Errorf("doctor --repair: %v\n%s", err, out)
@@ -136,7 +137,7 @@ func TestLedgerRecovered(t *testing.T) {
 	}
 }
 
-// place is where the ledger belongs.
+// place returns the place that the ledger belongs to.
 func (r *faultRig) place() (p ledger.Place) {
 	r.Helper()
 	db, err := ledger.Open(r.Context(), r.layout.Ledger(), ledger.Options{LockPath: r.layout.LedgerLock()})
@@ -150,7 +151,7 @@ func (r *faultRig) place() (p ledger.Place) {
 	return p
 }
 
-// checkpoint moves all of the log into the file.
+// checkpoint moves the whole log into the database file.
 func checkpoint(t *testing.T, l team.Layout) {
 	t.Helper()
 	db, err := ledger.Open(t.Context(), l.Ledger(), ledger.Options{LockPath: l.LedgerLock()})

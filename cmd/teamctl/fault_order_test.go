@@ -11,13 +11,14 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// The supervisor is killed when it has told a busy member to end, and nobody has
-// answered: the order stands, whoever gave it, with what was said about what follows.
+// TestStopOrderOutlivesItsSupervisor kills the supervisor when it has asked a busy member to exit
+// and has no answer yet. The order is still carried out, however it was given, with its
+// consequences for the roster.
 func TestStopOrderOutlivesItsSupervisor(t *testing.T) {
 	for _, c := range []struct {
 		name, backend string
 		order         []string
-		leaves        bool // the roster
+		leaves        bool // the member leaves the roster
 	}{
 		{"stop", "pty", []string{"stop", "w"}, false},
 		{"stop in-process", "in-process", []string{"stop", "w"}, false},
@@ -46,8 +47,8 @@ func TestStopOrderOutlivesItsSupervisor(t *testing.T) {
 			r.until("the worker to be asked", func() bool { return len(r.mail("w")) == 1 })
 			r.kill(r.supervisor())
 			<-told
-			r.agent("other", "never", "fakeagent", "hold") // the next supervisor
-			// It may end its task, which takes longer than a stop would wait.
+			r.agent("other", "never", "fakeagent", "hold") // starts the next supervisor
+			// The member may finish its task, which takes longer than a stop would wait.
 			if strings.HasPrefix(c.name, "message") && c.backend == "pty" {
 				if m := r.members()["w"]; m.Observed != team.Running || m.StopOrder == nil || m.StopOrder.Wait != (10*time.Minute).Milliseconds() {
 					t.Errorf("%s, %+v", m.Observed, m.StopOrder)

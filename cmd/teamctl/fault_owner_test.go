@@ -18,8 +18,9 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// squatter makes the directory of a socket, open to everybody from root on, and listens
-// there until its input ends. Without a root the directory stays as it is. Its exit status is 1 if somebody has connected.
+// squatter creates the directory of a socket, open to everybody from root on, and listens there
+// until its input ends. Without a root it leaves the directory unchanged. Its exit status is 1 if
+// a client has connected.
 func squatter(args []string) int {
 	if len(args) != 2 {
 		return 64
@@ -27,7 +28,7 @@ func squatter(args []string) int {
 	root, socket := args[0], args[1]
 	err := os.MkdirAll(filepath.Dir(socket), 0o700)
 	for dir := filepath.Dir(socket); err == nil && root != ""; dir = filepath.Dir(dir) {
-		if err = os.Chmod(dir, 0o777); dir == root { // whoever comes shall get in
+		if err = os.Chmod(dir, 0o777); dir == root { // lets every client in
 			break
 		}
 	}
@@ -36,7 +37,7 @@ func squatter(args []string) int {
 		l, err = net.Listen("unix", socket)
 	}
 	if err == nil {
-		err = os.Chmod(socket, 0o777) // the same
+		err = os.Chmod(socket, 0o777) // likewise
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -74,10 +75,10 @@ type users struct {
 	root          string // the victim's runtime directory
 }
 
-// usersMade counts them: tests beside each other have different ones.
+// usersMade counts the calls of newUsers, so that parallel tests have different users.
 var usersMade atomic.Uint32
 
-// newUsers makes two users whom nobody else on the machine has.
+// newUsers creates two users whose ids are not used otherwise on the machine.
 func newUsers(t *testing.T) *users {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -118,7 +119,7 @@ func newUsers(t *testing.T) *users {
 	return u
 }
 
-// as is a command of a user, without a directory of its own for sockets.
+// as returns a command that runs as a user, without a socket directory set in its environment.
 func (u *users) as(uid uint32, argv ...string) *exec.Cmd {
 	c := exec.Command(argv[0], argv[1:]...)
 	c.Dir = "/"
@@ -143,8 +144,8 @@ func (u *users) refused(uid uint32, word string, args ...string) {
 	}
 }
 
-// squat listens as a user where the supervisor of the victim's team would.
-// The function that it returns ends that and reports whether somebody has connected.
+// squat listens as a user at the socket of the victim's supervisor. The returned function ends
+// that and reports whether a client has connected.
 func (u *users) squat(uid uint32, root, socket string) func() bool {
 	u.Helper()
 	bin, err := exec.LookPath("squatter")
@@ -183,18 +184,19 @@ func (u *users) squat(uid uint32, root, socket string) func() bool {
 	}
 	u.Cleanup(func() { end() })
 	if line, err := bufio.NewReader(out).ReadString('\n'); line != "listening\n" {
-		u.Fatalf("nobody listens: %q, %v", line, err)
+		u.Fatalf("the squatter does not listen: %q, %v", line, err)
 	}
 	return end
 }
 
-// socket is where the victim's team has its socket below root.
+// socket returns the path of the team's socket below root.
 func (u *users) socket(root string) string {
 	return filepath.Join(root, filepath.Base(u.layout.Runtime()), "s")
 }
 
-// Another user has made the victim's runtime directory first, or a link in its place,
-// and listens at the socket of the victim's supervisor. No command speaks to it.
+// TestRuntimeMadeByAnotherUser checks that no command connects to the supervisor's socket if
+// another user has created the victim's runtime directory, or a link in its place, and listens
+// there.
 func TestRuntimeMadeByAnotherUser(t *testing.T) {
 	for _, how := range []string{"directory", "link"} {
 		t.Run(how, func(t *testing.T) {
@@ -232,8 +234,8 @@ func TestRuntimeMadeByAnotherUser(t *testing.T) {
 	}
 }
 
-// The directory is the victim's, and the socket in it another user's: a client compares
-// who listens with itself before it sends anything.
+// TestSocketOfAnotherUser checks that a client compares the user of the listening process with
+// its own before it sends anything, even if the directory is its own.
 func TestSocketOfAnotherUser(t *testing.T) {
 	u := newUsers(t)
 	socket := u.socket(u.root)
@@ -243,13 +245,14 @@ func TestSocketOfAnotherUser(t *testing.T) {
 	if out, code := u.teamctl(u.victim, "create", "demo"); code != 0 {
 		t.Fatalf("%d\n%s", code, out)
 	}
-	u.squat(0, "", socket) // nobody else gets into it
+	u.squat(0, "", socket) // only root can enter the directory of another user
 	for _, args := range [][]string{{"task", "add", "x"}, {"spawn", "w", "--env", "SECRET=1", "--", "true"}} {
 		u.refused(u.victim, "belongs to a process of user 0", args...)
 	}
 }
 
-// A person who types sudo does not get a home full of files of root.
+// TestSudoInTheHomeOfAnotherUser checks that teamctl under sudo creates no file of root in the
+// home of the person.
 func TestSudoInTheHomeOfAnotherUser(t *testing.T) {
 	u := newUsers(t)
 	u.refused(0, "who can replace what is in it", "create", "demo") // there is no home yet

@@ -13,7 +13,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// The faults of agents and of their terminals.
+// These tests cover faults of agents and of their terminals.
 
 func TestFault06IgnoresSIGTERM(t *testing.T) {
 	r := newFaultRig(t)
@@ -45,7 +45,7 @@ func TestFault07StoppedAgent(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.teamctl("stop", "a")
-	// It ended by itself: nobody waited for the grace to be over.
+	// It exited by itself, before the end of the grace period.
 	if m := r.members()["a"]; m.ExitText != "exit 0" || proc.Alive(p.Agent) || proc.Alive(p.Shim) {
 		t.Errorf("%s; agent alive %v, shim alive %v", m.ExitText, proc.Alive(p.Agent), proc.Alive(p.Shim))
 	}
@@ -85,8 +85,8 @@ func TestFault12ExecFailure(t *testing.T) {
 	}
 }
 
-// A killed shim leaves an exit that nobody saw: unknown, and its agent ended
-// before the next one starts.
+// TestShimKilledIsUnknown checks that the exit of an agent whose shim was killed is unknown, and
+// that the agent is ended before the next one starts.
 func TestShimKilledIsUnknown(t *testing.T) {
 	r := newFaultRig(t)
 	r.agent("a", "on-failure", "fakeagent", "hold")
@@ -105,8 +105,8 @@ func TestShimKilledIsUnknown(t *testing.T) {
 	}
 }
 
-// Survivors of the server (they ignore SIGHUP) are ended, and every member is
-// started again on a new server, once.
+// TestFault18TmuxServerKilled checks that processes that survive the server because they ignore
+// SIGHUP are ended, and that every member is restarted once on a new server.
 func TestFault18TmuxServerKilled(t *testing.T) {
 	r := newFaultRig(t)
 	r.agent("plain", "on-failure", "fakeagent", "hold")
@@ -149,8 +149,8 @@ func TestFault19PersonKillsPane(t *testing.T) {
 	})
 }
 
-// Somebody else's server on our socket path counts its panes from %0 as ours did:
-// what we remember of our panes must not touch them.
+// TestFault20PaneIDsOfAnotherServer checks that a foreign server on the team's socket path, whose
+// panes are numbered from %0 as well, is not affected by what is recorded of the team's panes.
 func TestFault20PaneIDsOfAnotherServer(t *testing.T) {
 	r := newFaultRig(t)
 	r.agent("a", "never", "fakeagent", "hold")
@@ -178,8 +178,8 @@ func TestFault20PaneIDsOfAnotherServer(t *testing.T) {
 	foreign("kill-session", "-t", "mine")
 }
 
-// What ends at once keeps its status, also where tmux loses the SIGCHLD of its
-// panes (before 3.6, about one in twenty).
+// TestFault23And24InstantExits checks that an agent that exits at once keeps its status, even if
+// tmux loses the SIGCHLD of a pane (before 3.6, about one in twenty).
 func TestFault23And24InstantExits(t *testing.T) {
 	r := newFaultRig(t)
 	n := 30
@@ -199,12 +199,13 @@ func TestFault23And24InstantExits(t *testing.T) {
 		if m.ExitText != "exit 7" {
 			t.Errorf("%s: %q", name, m.ExitText)
 		}
-		// The exit is told by the shim, the output comes by tmux and the log's writer.
+		// The shim reports the exit; the output arrives through tmux and the log writer.
 		r.until("the output of "+name, func() bool { return strings.Contains(r.teamctl("logs", name), "I am "+name+" of f") })
 	}
 }
 
-// Names that tmux would match by prefix or change are told apart.
+// TestFault25SimilarNames checks that names are distinguished even if tmux would match them by
+// prefix or change them.
 func TestFault25SimilarNames(t *testing.T) {
 	r := newFaultRig(t)
 	var got []string
@@ -234,8 +235,8 @@ func TestFault25SimilarNames(t *testing.T) {
 	}
 }
 
-// A worktree that is deleted under a worker comes back with everything that was
-// committed, and the task is done there.
+// TestWorktreeDeleted checks that a worktree deleted under a worker is restored with everything
+// that was committed, and that the next task is done there.
 func TestWorktreeDeleted(t *testing.T) {
 	r := newFaultRig(t)
 	r.teamctl("spawn", "w")

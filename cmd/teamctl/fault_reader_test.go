@@ -21,13 +21,13 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// readers is a lead with mail, and what its readers were given.
+// readers is a lead with mail, and the output of its readers.
 type readers struct {
 	*proof
 	mailer mail.Mailer
 	posted []string
-	open   []string        // of those, not yet seen both marked as read and given
-	given  strings.Builder // what readers have written out, as it is
+	open   []string        // of posted, those not yet both read and in given
+	given  strings.Builder // output of the readers
 }
 
 func newReaders(t *testing.T) *readers {
@@ -36,7 +36,7 @@ func newReaders(t *testing.T) *readers {
 	return &readers{proof: p, mailer: mail.Mailer{Layout: p.layout, Ledger: p.ledger()}}
 }
 
-// post sends the lead so many messages.
+// post sends n messages to the lead.
 func (r *readers) post(n int) {
 	r.t.Helper()
 	for range n {
@@ -49,7 +49,7 @@ func (r *readers) post(n int) {
 	}
 }
 
-// kept fails the test for a message that was marked as read and given to nobody.
+// kept fails the test if a message is marked as read and no reader has written it.
 func (r *readers) kept(how string) {
 	r.t.Helper()
 	given := r.given.String()
@@ -68,18 +68,18 @@ func (r *readers) kept(how string) {
 		return true
 	})
 	if lost > 0 {
-		r.t.Fatalf("%s: %d of %d messages are marked as read, and no reader has got them", how, lost, len(r.posted))
+		r.t.Fatalf("%s: %d of %d messages are marked as read, and no reader has written them", how, lost, len(r.posted))
 	}
 }
 
-// all reads what is left and checks that every message was given to some reader.
+// all reads the remaining messages and checks that a reader has written each message.
 func (r *readers) all(how string) {
 	r.t.Helper()
 	r.given.WriteString(r.must("inbox", "--consume", "--json"))
 	r.kept(how)
 	for _, id := range r.posted {
 		if !strings.Contains(r.given.String(), id) {
-			r.t.Errorf("%s: nobody has got message %s", how, id)
+			r.t.Errorf("%s: no reader has written message %s", how, id)
 		}
 	}
 	if unread, err := r.box(team.LeadName).Unread(r.t.Context()); err != nil || len(unread) != 0 {
@@ -87,8 +87,8 @@ func (r *readers) all(how string) {
 	}
 }
 
-// A reader that is killed at any moment takes no message with it: what it has not written
-// out comes again, whichever command it was.
+// TestReaderKilled checks that a reader killed at any time loses no message: the next reader gets
+// whatever it has not written, whichever command it was.
 func TestReaderKilled(t *testing.T) {
 	t.Parallel()
 	rounds := 300
@@ -124,8 +124,8 @@ func TestReaderKilled(t *testing.T) {
 	}
 }
 
-// The same of an MCP client whose server is killed: an answer that has not come is asked
-// for again by the next one.
+// TestMCPReaderKilled is the same for an MCP client whose server is killed: the next client gets
+// the messages of an answer that was not received.
 func TestMCPReaderKilled(t *testing.T) {
 	t.Parallel()
 	rounds := 300
@@ -176,7 +176,8 @@ func TestMCPReaderKilled(t *testing.T) {
 	t.Logf("%d answers to %d clients, %d messages", calls, rounds, len(r.posted))
 }
 
-// Where the output cannot be written, and where the ledger is busy, nothing is marked.
+// TestReaderThatCannotWrite checks that no message is marked as read if the output cannot be
+// written or the ledger is busy.
 func TestReaderThatCannotWrite(t *testing.T) {
 	t.Parallel()
 	r := newReaders(t)
@@ -209,7 +210,7 @@ func TestReaderThatCannotWrite(t *testing.T) {
 		_ = run(pipe, args...)
 		_ = pipe.Close()
 	}
-	// The answer is out, the mark is not: it comes again.
+	// The answer is written but not marked: the next reader gets it again.
 	release := r.lock(filepath.Join(r.layout.LedgerLock()))
 	out := make(chan string, 1)
 	cmd := r.command("inbox", "--consume", "--json")

@@ -14,15 +14,16 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// A worker that says ready while no supervisor listens is ready for the next one.
+// TestReadyWhileNobodyListens checks that the next supervisor sees that a worker became ready
+// while none was running.
 func TestReadyWhileNobodyListens(t *testing.T) {
 	r := newFaultRig(t)
-	// The worker's first git waits until the gate is gone: it is up and not ready.
+	// The worker's first git blocks while the gate exists: the worker is running but not ready.
 	gate := filepath.Join(r.dir, "gate")
 	if err := unix.Mkfifo(gate, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	hold, err := os.OpenFile(gate, os.O_RDWR, 0) // with a writer, who reads waits
+	hold, err := os.OpenFile(gate, os.O_RDWR, 0) // with a writer, so that readers block
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,9 +9,9 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// The supervisor, and with it a member in its process or a member of its own, is
-// killed amid a restart: the request to end that the member had not answered was
-// for the generation that is gone, and the next one goes on.
+// TestShutdownRequestOfTheGenerationBefore kills the supervisor during a restart, and with it the
+// member, which runs in its process or in one of its own. The unanswered shutdown request was for
+// the previous generation, and the next one keeps running.
 func TestShutdownRequestOfTheGenerationBefore(t *testing.T) {
 	for _, backend := range []string{"in-process", "pty"} {
 		t.Run(backend, func(t *testing.T) {
@@ -53,7 +53,7 @@ func TestShutdownRequestOfTheGenerationBefore(t *testing.T) {
 			if after.Observed != team.Running {
 				t.Errorf("the new generation is %s: %s", after.Observed, after.Reason)
 			}
-			r.teamctl("shutdown", "w") // a request of its own it obeys
+			r.teamctl("shutdown", "w") // it obeys a request of its own
 		})
 	}
 }

@@ -22,8 +22,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// faultRig is a team of the real program in a world of its own. Everything is
-// asked for by commands, as processes: so these tests may run side by side.
+// faultRig is a team of the real program in an environment of its own. It is accessed through
+// commands in separate processes only, so that these tests can run in parallel.
 type faultRig struct {
 	*testing.T
 	dir    string
@@ -32,7 +32,7 @@ type faultRig struct {
 	layout team.Layout
 }
 
-// newFaultRig makes the team "f" on a repository with one commit. At the end the
+// newFaultRig creates the team "f" on a repository with one commit. At the end of the test the
 // team is deleted, and nothing of it may be left.
 func newFaultRig(t *testing.T) *faultRig {
 	t.Helper()
@@ -44,7 +44,7 @@ func newFaultRig(t *testing.T) *faultRig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, err := os.MkdirTemp(strays.Short(), "tc-f") // a socket path has 107 bytes
+	dir, err := os.MkdirTemp(strays.Short(), "tc-f") // a socket path has at most 107 bytes
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func newFaultRig(t *testing.T) *faultRig {
 	return r
 }
 
-// clean deletes the team and looks for what is left.
+// clean deletes the team and checks what is left.
 func (r *faultRig) clean() {
 	if _, err := r.try(r.exe, "delete", "--force", "--team", "f"); err != nil {
 		r.Errorf("delete: %v", err)
@@ -87,8 +87,8 @@ func (r *faultRig) clean() {
 	}
 }
 
-// nothingLeft waits until no process of a world below dir is left, and removes it. One
-// that stays fails the test, and is ended.
+// nothingLeft waits until no process of a world below dir is left, and removes dir. A process
+// that stays fails the test and is ended.
 func nothingLeft(t *testing.T, dir string) {
 	t.Helper()
 	if err := errors.Join(strays.Gone(strays.Below(dir)), os.RemoveAll(dir)); err != nil {
@@ -102,7 +102,7 @@ func (r *faultRig) tick() {
 	<-t.C
 }
 
-// try runs a program in the rig's world.
+// try runs a program in the rig's environment.
 func (r *faultRig) try(args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
 	defer cancel()
@@ -118,7 +118,7 @@ func (r *faultRig) try(args ...string) (string, error) {
 	return out.String(), err
 }
 
-// runError is a program that ended with another status than 0.
+// runError is a program that exited with a status other than 0.
 type runError struct {
 	what, stderr string
 	err          error
@@ -158,7 +158,7 @@ func (r *faultRig) agent(name, restart string, argv ...string) {
 	r.teamctl(append([]string{"spawn", name, "--worktree", "none", "--restart", restart, "--"}, argv...)...)
 }
 
-// members is the roster without the lead, by name.
+// members returns the roster without the lead, by name.
 func (r *faultRig) members() map[string]ledger.Member {
 	r.Helper()
 	var out struct{ Members []ledger.Member }
@@ -174,7 +174,7 @@ func (r *faultRig) members() map[string]ledger.Member {
 	return byName
 }
 
-// until waits for a condition that has no event outside the program.
+// until waits for a condition that causes no event outside the program.
 func (r *faultRig) until(what string, ok func() bool) {
 	r.Helper()
 	began := time.Now()
@@ -203,7 +203,7 @@ func (r *faultRig) state(name string, want team.Observed) ledger.Member {
 	return m
 }
 
-// proc is a member's newest generation.
+// proc returns the process of a member's newest generation.
 func (r *faultRig) proc(name string) backends.Proc {
 	r.Helper()
 	p, err := bundle.ReadProc(r.layout.Bundle(name), "")
@@ -213,13 +213,13 @@ func (r *faultRig) proc(name string) backends.Proc {
 	return p
 }
 
-// kill sends SIGKILL to a process of the rig and waits for its death.
+// kill sends SIGKILL to a process of the rig and waits until it has exited.
 func (r *faultRig) kill(id backends.ProcID) {
 	r.Helper()
 	if err := proc.Signal(id, syscall.SIGKILL); err != nil && !errors.Is(err, proc.ErrGone) {
 		r.Fatal(err)
 	}
-	// Its identity is not asked for again: that is what is tested.
+	// The identity is not checked again, since that is under test.
 	r.until("a killed process to be reaped", func() bool {
 		tasks, err := os.ReadDir("/proc/" + strconv.Itoa(id.PID) + "/task")
 		return err != nil || len(tasks) <= 1 && !proc.Alive(id)
@@ -228,7 +228,7 @@ func (r *faultRig) kill(id backends.ProcID) {
 
 func (r *faultRig) supervisor() backends.ProcID {
 	r.Helper()
-	// A supervisor holds the lock a moment before the file has its pid.
+	// A supervisor holds the lock for a moment before the file contains its pid.
 	var id backends.ProcID
 	r.until("a supervisor that says who it is", func() bool {
 		id = r.supervisorNow()
@@ -237,7 +237,7 @@ func (r *faultRig) supervisor() backends.ProcID {
 	return id
 }
 
-// supervisorNow is the supervisor that the team's file names, zero where there is none.
+// supervisorNow returns the supervisor recorded in the team's file, or zero.
 func (r *faultRig) supervisorNow() backends.ProcID {
 	b, err := os.ReadFile(r.layout.SupervisorPID())
 	if err != nil {
@@ -254,7 +254,7 @@ func (r *faultRig) supervisorNow() backends.ProcID {
 	return id
 }
 
-// server is the tmux server that a member's pane is on.
+// server returns the tmux server of a member's pane.
 func (r *faultRig) server(name string) (backends.ProcID, team.Pane) {
 	r.Helper()
 	p, err := bundle.ReadPane(r.layout.Bundle(name), "")
@@ -264,7 +264,7 @@ func (r *faultRig) server(name string) (backends.ProcID, team.Pane) {
 	return backends.ProcID{BootID: r.proc(name).Shim.BootID, PID: p.ServerPID, StartTicks: p.ServerStart}, p
 }
 
-// mail is the ids in a mailbox file.
+// mail counts the entries of a mailbox file by message id.
 func (r *faultRig) mail(name string) map[string]int {
 	r.Helper()
 	n := map[string]int{}

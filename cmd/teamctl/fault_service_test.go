@@ -15,8 +15,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Under a service manager the supervisor says when it listens and when it goes; its
-// agents outlive it and cannot speak in its name.
+// TestServiceManagerIsTold checks that the supervisor notifies a service manager when it listens
+// and when it stops, and that its agents outlive it and do not inherit the manager's socket.
 func TestServiceManagerIsTold(t *testing.T) {
 	r := newFaultRig(t)
 	path := filepath.Join(r.dir, "manager")
@@ -33,7 +33,7 @@ func TestServiceManagerIsTold(t *testing.T) {
 		}
 		n, err := l.Read(buf)
 		if err != nil || string(buf[:n]) != want {
-			t.Fatalf("the manager was told %q, %v; want %q", buf[:n], err, want)
+			t.Fatalf("the manager was notified with %q, %v; want %q", buf[:n], err, want)
 		}
 	}
 	cmd := exec.Command(r.exe, "supervise", "--team", "f")
@@ -59,7 +59,7 @@ func TestServiceManagerIsTold(t *testing.T) {
 		t.Error(err)
 	}
 	if !proc.Alive(a) {
-		t.Error("the agent has gone with its supervisor")
+		t.Error("the agent exited with its supervisor")
 	}
 	if m := r.members()["a"]; m.Observed != team.Running || m.PID != a.PID {
 		t.Errorf("afterwards it is %s, %d; it was %d", m.Observed, m.PID, a.PID)

@@ -13,9 +13,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// TestSpawnThroughTheSocket: whatever speaks to the supervisor's socket by itself can name
-// no member, worktree or directory that the command line would refuse, and nothing comes
-// of it.
+// TestSpawnThroughTheSocket checks that a client of the supervisor's socket can pass no member,
+// worktree or directory that the command line would refuse, and that the attempt has no effect.
 func TestSpawnThroughTheSocket(t *testing.T) {
 	r := newFaultRig(t)
 	r.agent("ann", "never", "fakeagent", "hold")
@@ -76,7 +75,8 @@ func TestSpawnThroughTheSocket(t *testing.T) {
 	}
 }
 
-// entries are the names in a directory, without those of locks that somebody holds just now.
+// entries returns the names in a directory, without those of locks, which may be held for a
+// moment.
 func entries(dir string) string {
 	list, err := os.ReadDir(dir)
 	if err != nil {

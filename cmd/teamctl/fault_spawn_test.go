@@ -11,13 +11,13 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// TestSpawnTerminatedAtRandom: a spawn that is told to end, whenever that is, leaves a
-// member that `start` brings up, or none; another spawn of the name works too. In every
-// second round it has to start the supervisor first.
+// TestSpawnTerminatedAtRandom checks that a spawn terminated at any time leaves either no member
+// or one that start brings up, and that the name can be spawned again. In every second round
+// spawn has to start the supervisor first.
 func TestSpawnTerminatedAtRandom(t *testing.T) {
 	r := newFaultRig(t)
-	r.agent("first", "never", "fakeagent", "hold") // the tmux server is up
-	var within [2]time.Duration                    // as long as a spawn takes
+	r.agent("first", "never", "fakeagent", "hold") // starts the tmux server
+	var within [2]time.Duration                    // duration of a spawn
 	for i := range within {
 		if i == 1 {
 			r.kill(r.supervisor())
@@ -56,7 +56,7 @@ func TestSpawnTerminatedAtRandom(t *testing.T) {
 		if _, ok := r.members()[name]; !ok {
 			t.Fatalf("%s: it is not on the roster", at)
 		}
-		// One that was registered after start had looked is there besides the second spawn.
+		// A member registered after start had checked exists in addition to the second spawn.
 		for name := range r.members() {
 			m := r.state(name, team.Running)
 			if p := r.proc(name); p.Agent.PID != m.PID || !proc.Alive(p.Agent) {

@@ -13,9 +13,9 @@ import (
 	"github.com/teamctl/teamctl/worktree"
 )
 
-// strayScript is a person's command that says something, starts processes that detach
-// themselves in every way, and exits with a status once all of them run. It takes its
-// name, the status and the directory for the pids of the processes.
+// strayScript is a person's command that writes a line, starts processes that detach in every
+// possible way, and exits once all of them are running. Its arguments are its name, its exit
+// status and the directory for the pids.
 const strayScript = `
 name=$1 code=$2 dir=$3
 mkdir -p "$dir"
@@ -31,8 +31,9 @@ echo "said by $name" >&2
 exit $code
 `
 
-// Whoever runs a person's command ends all that it has started, however that detached
-// itself, keeps its output and tells its exit status.
+// TestNothingIsLeftOfACommand checks that the runner of a person's command ends all processes
+// that the command has started, however they detached, keeps its output and reports its exit
+// status.
 func TestNothingIsLeftOfACommand(t *testing.T) {
 	r := newFaultRig(t)
 	script := filepath.Join(r.dir, "stray.sh")
@@ -43,7 +44,7 @@ func TestNothingIsLeftOfACommand(t *testing.T) {
 	command := func(name string, code int) string {
 		return "bash " + script + " " + name + " " + strconv.Itoa(code) + " " + pids(name)
 	}
-	// told is what a command of ours prints, also one that fails.
+	// told returns the output of a teamctl command, even if it fails.
 	told := func(args ...string) string {
 		out, err := r.try(append([]string{r.exe}, args...)...)
 		var failed *runError
@@ -87,8 +88,8 @@ func TestNothingIsLeftOfACommand(t *testing.T) {
 
 	for _, c := range []struct {
 		name string
-		run  func() string // returns where its output and its exit status are told
-		want string        // how the exit status is told
+		run  func() string // returns the text that reports the output and the exit status
+		want string        // how the exit status is reported
 	}{
 		{"gate", func() string {
 			return told("merge", "a", "--into", "main", "--gate", command("gate", 3)) + kept(filepath.Join(r.layout.Dir, "merge", "logs", "*"))
@@ -130,7 +131,7 @@ func TestNothingIsLeftOfACommand(t *testing.T) {
 	} {
 		text := c.run()
 		if !strings.Contains(text, "said by "+c.name) || !strings.Contains(text, c.want) {
-			t.Errorf("%s: its output or %q is not told:\n%s", c.name, c.want, text)
+			t.Errorf("%s: its output or %q is not reported:\n%s", c.name, c.want, text)
 		}
 		files, err := os.ReadDir(pids(c.name))
 		if err != nil || len(files) != 5 {

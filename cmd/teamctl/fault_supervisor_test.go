@@ -19,8 +19,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// The faults of the supervisor itself. docs/faults.md says which test proves
-// which fault; those of one room are in that room.
+// These tests cover faults of the supervisor itself. docs/faults.md lists the test for each
+// fault; tests that concern a single package are in that package.
 
 func TestFault01SupervisorKilled20Agents(t *testing.T) {
 	r := newFaultRig(t)
@@ -40,7 +40,7 @@ func TestFault01SupervisorKilled20Agents(t *testing.T) {
 		posted = append(posted, r.send("a", "while nobody supervises"))
 		began := time.Now()
 		after := r.members()
-		// The bound of 2 s is bench's to show: this machine may be busy with other tests.
+		// The limit of 2 s is checked by bench: other tests may keep this machine busy.
 		if took := time.Since(began); took > patience {
 			t.Errorf("adopting %d agents took %s", agents, took)
 		}
@@ -54,16 +54,16 @@ func TestFault01SupervisorKilled20Agents(t *testing.T) {
 	mail := r.mail("a")
 	for _, id := range posted {
 		if mail[id] != 1 {
-			t.Errorf("message %s stands %d times in the mailbox", id, mail[id])
+			t.Errorf("message %s is in the mailbox %d times", id, mail[id])
 		}
 	}
 }
 
-// The supervisor is killed at every moment of a spawn: there is one process of
-// the member or none, never two, and none without its row.
+// TestFault02SupervisorKilledWhileSpawning kills the supervisor at many points of a spawn. The
+// member has at most one process, and no process exists without an entry in the roster.
 func TestFault02SupervisorKilledWhileSpawning(t *testing.T) {
 	r := newFaultRig(t)
-	r.agent("first", "never", "fakeagent", "hold") // the tmux server is up
+	r.agent("first", "never", "fakeagent", "hold") // starts the tmux server
 	rounds := 12
 	if testing.Short() {
 		rounds = 4
@@ -74,13 +74,13 @@ func TestFault02SupervisorKilledWhileSpawning(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			_, _ = r.try(r.exe, "spawn", name, "--", "fakeagent", "hold") // its answer may be lost
+			_, _ = r.try(r.exe, "spawn", name, "--", "fakeagent", "hold") // the answer may be lost
 		}()
 		delay := time.NewTimer(time.Duration(i) * 240 * time.Millisecond / time.Duration(rounds))
 		<-delay.C
 		r.kill(sup)
 		<-done
-		r.members() // brings a supervisor back
+		r.members() // starts a supervisor
 	}
 	for name, m := range r.members() {
 		if m.Observed != team.Running {
@@ -130,7 +130,7 @@ func TestFault03TwoSupervisors(t *testing.T) {
 	if is := inode(); is != was {
 		t.Errorf("sockets were replaced:\n%s\n%s", was, is)
 	}
-	// And none at all, with many that want one.
+	// Now there is none, and many commands need one.
 	r.kill(sup)
 	var wg sync.WaitGroup
 	for range 8 {
@@ -141,7 +141,7 @@ func TestFault03TwoSupervisors(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	// A loser says so and leaves, which takes it a moment.
+	// The losers report that and exit, which takes a moment.
 	r.until("one supervisor", func() bool {
 		n := 0
 		for _, pid := range strays.Below(r.dir)() {
@@ -153,8 +153,8 @@ func TestFault03TwoSupervisors(t *testing.T) {
 	})
 }
 
-// Orders that contradict each other are carried out one after the other; every
-// caller gets an answer, and the state is what the last one wanted.
+// TestFault16ConcurrentOrders checks that conflicting orders are carried out one after the other,
+// that every caller gets an answer, and that the state matches the last order.
 func TestFault16ConcurrentOrders(t *testing.T) {
 	r := newFaultRig(t)
 	r.agent("a", "never", "fakeagent", "hold")
@@ -184,7 +184,8 @@ func TestFault16ConcurrentOrders(t *testing.T) {
 	}
 }
 
-// Many members cost the supervisor no watch each, and tmux one client.
+// TestFault17ManyMembers checks that members do not need a file watch each, and share one tmux
+// client.
 func TestFault17ManyMembers(t *testing.T) {
 	r := newFaultRig(t)
 	many := 40
@@ -194,7 +195,7 @@ func TestFault17ManyMembers(t *testing.T) {
 	r.agent("one", "never", "fakeagent", "hold")
 	first := r.inotify(r.supervisor().PID)
 	r.teamctl("spawn", "m", "-n", strconv.Itoa(many), "--worktree", "none", "--", "fakeagent", "hold")
-	// One more for all of them, while it watches their first output settle.
+	// One watch is shared by all members until their first output has settled.
 	if n := r.inotify(r.supervisor().PID); n > first+1 {
 		t.Errorf("%d inotify instances with %d members, %d with one", n, many, first)
 	}
@@ -228,7 +229,7 @@ func (r *faultRig) inotify(pid int) (n int) {
 	return n
 }
 
-// foreignPeer knocks at a socket and is glad of no answer.
+// foreignPeer sends a request to a socket and succeeds if it gets no answer.
 func foreignPeer(args []string) int {
 	if len(args) != 1 {
 		return 64
@@ -247,13 +248,14 @@ func foreignPeer(args []string) int {
 		return 1
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		fmt.Fprintln(os.Stderr, "kept waiting: not hung up on")
+		fmt.Fprintln(os.Stderr, "kept waiting: the connection was not closed")
 		return 3
 	}
 	return 0
 }
 
-// The socket's directory keeps others out; where somebody opened it, their uid does.
+// TestFault37ForeignPeer checks that the socket's directory keeps other users out, and that the
+// check of their uid does so if the directory was opened.
 func TestFault37ForeignPeer(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("needs another uid: root only")
@@ -286,7 +288,8 @@ func TestFault37ForeignPeer(t *testing.T) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("a peer of another uid: %v\n%s", err, out)
 	}
-	// Nothing is done below a directory in which others can rename; ours are closed.
+	// No command works below a directory in which others can rename files; teamctl closes its own
+	// directories.
 	r.kill(r.supervisor())
 	if _, err := r.try(r.exe, "start", "a"); exitCode(err) != team.ExitStatus(team.Errorf(team.CodeDenied, "")) || !strings.Contains(err.Error(), "who can replace") {
 		t.Errorf("a command below an open directory: %v", err)

@@ -13,11 +13,10 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Between the entry in the mailbox and its mark in the ledger stands the lock of
-// the ledger's writers. Who holds that lock has stopped a mailer exactly there, and
-// can kill it.
+// A mailer needs the ledger's write lock between writing the mailbox entry and marking it in the
+// ledger. A test that holds this lock stops a mailer exactly there and can kill it.
 
-// lock holds a lock of the team until it is told to let go.
+// lock holds a lock of the team until unlock is called.
 func (p *proof) lock(path string) (unlock func()) {
 	p.t.Helper()
 	held, err := filelock.Lock(p.t.Context(), path)
@@ -46,7 +45,7 @@ func (p *proof) times(box, id string) (n int) {
 	return n
 }
 
-// until waits for a condition or reports that the time was over.
+// until waits for a condition and reports whether it became true in time.
 func (p *proof) until(ok func() bool, wait time.Duration) bool {
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
@@ -58,7 +57,7 @@ func (p *proof) until(ok func() bool, wait time.Duration) bool {
 	return true
 }
 
-// supervise starts a supervisor and waits until it serves.
+// supervise starts a supervisor and waits until it serves requests.
 func (p *proof) supervise() *exec.Cmd {
 	p.t.Helper()
 	cmd := p.command("supervise", "--team", "t")
@@ -73,14 +72,14 @@ func (p *proof) supervise() *exec.Cmd {
 	return cmd
 }
 
-// kill9 kills a supervisor after what it is to live to see.
+// kill9 kills a supervisor once first has returned.
 func (p *proof) kill9(sup *exec.Cmd, first func()) {
 	first()
 	_ = sup.Process.Kill()
 	_ = sup.Wait()
 }
 
-// delivered waits until nothing is posted and not mailed.
+// delivered waits until every posted message is mailed.
 func (p *proof) delivered() {
 	p.t.Helper()
 	led := p.ledger()
@@ -99,7 +98,7 @@ func (p *proof) remove(path string) {
 	}
 }
 
-// once checks that a message stands in the mailbox once and that the ledger knows it.
+// once checks that the mailbox contains a message once and that the ledger has it as mailed.
 func (p *proof) once(led *ledger.Ledger, how, id string) {
 	p.t.Helper()
 	p.until(func() bool {
@@ -108,7 +107,7 @@ func (p *proof) once(led *ledger.Ledger, how, id string) {
 	}, patience)
 	d, err := led.Delivery(p.t.Context(), id, "box")
 	if n := p.times("box", id); n != 1 || err != nil || d.State != team.Mailed {
-		p.t.Errorf("after %s the message stands %d times in the mailbox and is %s, %v", how, n, d.State, err)
+		p.t.Errorf("after %s the message is in the mailbox %d times and is %s, %v", how, n, d.State, err)
 	}
 }
 
@@ -116,7 +115,7 @@ func (p *proof) once(led *ledger.Ledger, how, id string) {
 func (p *proof) killSender(led *ledger.Ledger) (id string) {
 	p.t.Helper()
 	guard := filepath.Join(p.layout.Locks(), "box.guard")
-	for range 50 { // a sender may be held up for longer than we wait
+	for range 50 { // a sender may be delayed for longer than the test waits
 		letIn := p.lock(guard)
 		before, err := led.Messages(p.t.Context(), ledger.MessageFilter{})
 		if err != nil {
@@ -149,14 +148,14 @@ func (p *proof) killSender(led *ledger.Ledger) (id string) {
 			}
 			return id
 		}
-		p.must("send", "box", "after") // which mails that one first
+		p.must("send", "box", "after") // mails the previous one first
 	}
 	p.t.Fatal("no sender was in time")
 	return ""
 }
 
-// A sender killed between mailbox and mark leaves a message that is there and not
-// known to be. Whoever mails it next finds it.
+// TestMailOnceThoughTheSenderIsKilled kills a sender after it has written the mailbox entry and
+// before it has marked it. The next mailer finds the entry.
 func TestMailOnceThoughTheSenderIsKilled(t *testing.T) {
 	t.Parallel()
 	p := newProof(t, "box")
@@ -173,20 +172,21 @@ func TestMailOnceThoughTheSenderIsKilled(t *testing.T) {
 		repair()
 		p.once(led, how, id)
 	}
-	// Read and marked by its recipient meanwhile, it does not come again.
+	// If the recipient reads it and marks it as read meanwhile, it is not delivered again.
 	id := p.killSender(led)
 	if _, err := p.box("box").MarkAllRead(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	p.must("send", "box", "next")
 	p.once(led, "a look at it", id)
-	p.settle() // a sender that was held up leaves its message to others
+	p.settle() // a delayed sender leaves its message to others
 	if unread, err := p.box("box").Unread(t.Context()); err != nil || len(unread) != 1 {
 		t.Errorf("%d are unread, %v", len(unread), err)
 	}
 }
 
-// So does a supervisor that is killed there while it mails in a dead sender's place.
+// TestMailOnceThoughTheSupervisorIsKilled is the same for a supervisor that mails the message of
+// a dead sender.
 func TestMailOnceThoughTheSupervisorIsKilled(t *testing.T) {
 	t.Parallel()
 	p := newProof(t, "box")
