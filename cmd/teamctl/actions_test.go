@@ -32,12 +32,12 @@ func TestActions(t *testing.T) {
 			}
 		}
 		if x.Operation == "" && (x.Page || x.Confirm || !x.Terminal) {
-			t.Errorf("%s changes nothing, and its flags say it does", x.ID)
+			t.Errorf("%s changes nothing, but its flags declare that it does", x.ID)
 		}
 		if x.Operation != "" {
 			o, err := op.Find(x.Operation)
 			if err != nil || o.ReadOnly {
-				t.Errorf("%s: %s is no operation that changes anything: %v", x.ID, x.Operation, err)
+				t.Errorf("%s: %s is not an operation that changes anything: %v", x.ID, x.Operation, err)
 			}
 		}
 		if len(x.On) == 0 || x.Title == "" || strings.Contains(x.Command, "{text}") && x.Asks == "" {

@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// kitty is a person's terminal around tmux: it says that it is kitty, and can lose the focus.
+// kitty is a terminal around tmux. It identifies itself as kitty and can lose the focus.
 type kitty struct {
 	tty  *os.File
 	mu   sync.Mutex
 	said bytes.Buffer
-	told bool // what it is
+	told bool // has identified itself
 }
 
 func (k *kitty) Write(b []byte) (int, error) {
@@ -36,8 +36,9 @@ func (k *kitty) has(text string) bool {
 	return bytes.Contains(k.said.Bytes(), []byte(text))
 }
 
-// TestFullScreenAlerts: in a tmux that lets it pass, the terminal around gets a notification of what
-// begins to need the person while it has no focus, and none of what the screen shows from the start.
+// TestFullScreenAlerts checks that in a tmux that allows it, a terminal without focus gets a
+// notification of whatever begins to need the person, but not of what the screen has shown from
+// the start.
 func TestFullScreenAlerts(t *testing.T) {
 	r := newFaultRig(t)
 	r.asks("ann", `permission Bash --input '{"command":"make"}'`)
@@ -65,7 +66,7 @@ func TestFullScreenAlerts(t *testing.T) {
 	s.caughtUp()
 	const notification = "\x1b]99;i=teamctl:d=0;teamctl f\x1b\\\x1b]99;i=teamctl:p=body;"
 	if k.has(notification) {
-		t.Error("it was told of what it shows")
+		t.Error("there is a notification of what the screen shows from the start")
 	}
 	last := time.Time{}
 	n := 0

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestFullScreenKeys: a person's own keys are named and act; a mistake in ui.yaml is said with its place
-// on the screen, which has the default keys then, and by the doctor.
+// TestFullScreenKeys checks that a person's own keys are shown and work. A mistake in ui.yaml is
+// reported with its position by doctor and on the screen, which then uses the default keys.
 func TestFullScreenKeys(t *testing.T) {
 	r := newFaultRig(t)
 	conf := func(text string) {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestFullScreenMerge: M shows what is ready to be merged, and merges it at a second M; the branch of
-// the repository has it then.
+// TestFullScreenMerge checks that M shows what is ready to be merged, and that a second M merges
+// it into the branch of the repository.
 func TestFullScreenMerge(t *testing.T) {
 	r := newFaultRig(t)
 	s := r.sit("p", 110, 30)
@@ -17,7 +17,7 @@ func TestFullScreenMerge(t *testing.T) {
 	r.teamctl("spawn", "cart", "--backend", "tmux", "--", "sh", "-c",
 		"echo 1 >a && git add a && git commit -q -m cart")
 	r.until("the branch to be ready", func() bool {
-		out, err := r.try(r.exe, "merge", "--ready", "--dry-run") // refused while nothing is known of the member
+		out, err := r.try(r.exe, "merge", "--ready", "--dry-run") // fails while nothing is known of the member
 		return err == nil && strings.Contains(out, "cart would be merged")
 	})
 	s.types("M")

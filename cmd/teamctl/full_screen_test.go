@@ -16,7 +16,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// seat is a person at a terminal of their own: a shell in a pane of a private tmux server.
+// seat is a terminal of a person: a shell in a pane of a private tmux server.
 type seat struct {
 	*faultRig
 	name string
@@ -39,13 +39,14 @@ func (s *seat) tmux(args ...string) string {
 	return s.command(append([]string{"tmux", "-u", "-S", s.dir + "/seat", "-f", "/dev/null"}, args...)...)
 }
 
-// keys arrive as one burst.
+// keys sends keys in one burst.
 func (s *seat) keys(keys ...string) {
 	s.Helper()
 	s.tmux(append([]string{"send-keys", "-t", s.name}, keys...)...)
 }
 
-// types is what a hand does that has looked at the screen first.
+// types sends keys one by one, each after a pause like that of a person who reads the screen
+// first.
 func (s *seat) types(keys ...string) {
 	s.Helper()
 	for _, k := range keys {
@@ -55,14 +56,14 @@ func (s *seat) types(keys ...string) {
 	}
 }
 
-// answers types a key that answers a request until the screen shows what came of it. A screen that
-// was painted late answers nothing yet, and says so.
+// answers types a key that answers a request until the screen shows the result. A screen that was
+// painted late reports that it has not accepted the key yet.
 func (s *seat) answers(key, want string) {
 	s.Helper()
 	s.insists(want, func() { s.types(key) })
 }
 
-// at goes to the row with the words and types a key there, until the screen shows what came of it.
+// at selects the row with the words and types a key there until the screen shows the result.
 func (s *seat) at(key, want, move string, words ...string) {
 	s.Helper()
 	s.insists(want, func() {
@@ -71,7 +72,7 @@ func (s *seat) at(key, want, move string, words ...string) {
 	})
 }
 
-// insists types again as long as the screen says that what was typed did nothing.
+// insists repeats typing while the screen reports that the keys had no effect.
 func (s *seat) insists(want string, typing func()) {
 	s.Helper()
 	typing()
@@ -88,7 +89,7 @@ func (s *seat) insists(want string, typing func()) {
 
 func (s *seat) run(line string) { s.Helper(); s.keys("-l", line); s.keys("Enter") }
 
-// kill ends the screen, and nothing else of the terminal, as kill -9 does.
+// kill kills the screen with SIGKILL, and no other process of the terminal.
 func (s *seat) kill() {
 	s.Helper()
 	shell := strings.TrimSpace(s.tmux("display-message", "-p", "-t", s.name, "#{pane_pid}"))
@@ -131,7 +132,7 @@ func (s *seat) sees(what string, ok func(text string) bool) {
 	})
 }
 
-// left checks that the shell has its terminal again as it was before the screen.
+// left checks that the shell's terminal is in the same state as before the screen.
 func (s *seat) left() {
 	s.Helper()
 	s.sees("the shell", func(text string) bool { return strings.HasSuffix(strings.TrimRight(text, "\n "), "shell>") })
@@ -176,11 +177,11 @@ func (s *seat) selects(key string, words ...string) {
 		}
 		s.types(key)
 	}
-	s.Fatalf("no row with %q can be gone to:\n%s", words, s.screen())
+	s.Fatalf("no row with %q can be selected:\n%s", words, s.screen())
 }
 
-// caughtUp waits until the screen has handled all keys: on a busy machine it may be on a row that an
-// earlier key will leave.
+// caughtUp waits until the screen has handled all keys. On a busy machine the selected row may be
+// one that an earlier key will leave.
 func (s *seat) caughtUp() {
 	s.Helper()
 	help := func(text string) bool { return regexp.MustCompile(`(?m)^ keys  /`).MatchString(text) }
@@ -190,7 +191,7 @@ func (s *seat) caughtUp() {
 	s.sees("the place again", func(text string) bool { return !help(text) })
 }
 
-// selected is the selected row.
+// selected returns the selected row.
 func (s *seat) selected() string {
 	for _, line := range s.lines() {
 		if strings.HasPrefix(line, " › ") {
@@ -221,7 +222,7 @@ func (r *faultRig) approval(id int64) ledger.Approval {
 	return ledger.Approval{}
 }
 
-// asks spawns a member that asks, and reads its mail when somebody presses Enter at its
+// asks spawns a member that makes a request, and reads its mail when Enter is pressed at its
 // screen.
 func (r *faultRig) asks(name, ask string) {
 	r.Helper()
@@ -233,9 +234,9 @@ func (r *faultRig) asks(name, ask string) {
 	})
 }
 
-// TestFullScreen: with the keys that the screen names a person answers, rejects, writes
-// and sees how far that has come, retries, attaches and comes back, and leaves, and the
-// ledger has all of it. What no hand has typed answers nothing.
+// TestFullScreen checks that a person can approve, reject, send a message and follow its
+// delivery, retry, attach and return, and quit with the keys that the screen shows, and that the
+// ledger records all of it. Input that was not typed by hand answers nothing.
 func TestFullScreen(t *testing.T) {
 	r := newFaultRig(t)
 	r.asks("ann", `permission Bash --input '{"command":"npm publish --tag next"}' --description 'publish the package'`)
@@ -245,20 +246,20 @@ func TestFullScreen(t *testing.T) {
 	r.teamctl("task", "fail", "1", "--error", "2 of 40 failed")
 
 	s := r.sit("one", 120, 36)
-	s.keys("-l", "teamctl\naaa") // what is typed before the screen is there
+	s.keys("-l", "teamctl\naaa") // typed before the screen appears
 	s.shows("3 NEED YOU")
 	s.shows("npm publish --tag next")
-	s.keys("a", "a") // faster than a hand
+	s.keys("a", "a") // faster than by hand
 	s.tmux("set-buffer", "-b", "p", "aaaa")
 	s.tmux("paste-buffer", "-p", "-b", "p", "-t", "one")
 	s.shows("nothing was answered")
 	for _, x := range r.approvals() {
 		if x.State != ledger.ApprovalPending {
-			t.Fatalf("%s %d is %s though no hand has answered it:\n%s", x.Kind, x.ID, x.State, s.screen())
+			t.Fatalf("%s %d is %s without an answer typed by hand:\n%s", x.Kind, x.ID, x.State, s.screen())
 		}
 	}
 
-	s.types("g", ".") // there is one behind the selected one
+	s.types("g", ".") // another item follows the selected one
 	s.types(",")
 	s.shows("a approve")
 	s.answers("a", "request 1 of ann is approved")
@@ -307,7 +308,7 @@ func TestFullScreen(t *testing.T) {
 	s.keys("-l", "attach")
 	s.types("Enter")
 	s.shows("it has asked")
-	s.keys("Enter") // ann reads its mail
+	s.keys("Enter") // makes ann read its mail
 	s.shows("look at task 1")
 	s.keys("C-b", "d")
 	s.shows("MEMBERS 2")
@@ -323,8 +324,9 @@ func TestFullScreen(t *testing.T) {
 	s.left()
 }
 
-// TestFullScreenTwice: of two screens on one request one answers it and the other is told,
-// and what was answered elsewhere while a reason was typed is refused with a word.
+// TestFullScreenTwice checks that if two screens show a request, one of them answers it and the
+// other one reports that. An answer to a request that was answered elsewhere while the reason was
+// typed is refused.
 func TestFullScreenTwice(t *testing.T) {
 	r := newFaultRig(t)
 	ask := `permission Bash --input '{"command":"make"}'`
@@ -338,7 +340,7 @@ func TestFullScreenTwice(t *testing.T) {
 	approved := regexp.MustCompile(`request 1 of ann is approved`)
 	told := regexp.MustCompile(`already approved|already answered|nothing was answered|does nothing here`)
 	said := map[*seat]string{}
-	for range 30 { // screens that were painted late answer nothing yet
+	for range 30 { // a screen that was painted late does not accept answers yet
 		read := time.NewTimer(time.Second)
 		<-read.C
 		one.tmux("send-keys", "-t", "one", "a", ";", "send-keys", "-t", "two", "a")
@@ -359,7 +361,7 @@ func TestFullScreenTwice(t *testing.T) {
 		})
 	}
 	if n := len(approved.FindAllString(said[one]+said[two], -1)); n != 1 {
-		t.Errorf("%d screens say that they have answered: %q, %q", n, said[one], said[two])
+		t.Errorf("%d screens report that they have answered: %q, %q", n, said[one], said[two])
 	}
 	if x := r.approval(1); x.State != ledger.ApprovalApproved {
 		t.Errorf("permission 1 is %s", x.State)
@@ -382,7 +384,7 @@ func TestFullScreenTwice(t *testing.T) {
 	two.left()
 }
 
-// TestFullScreenAlways: a permission that is allowed from now on is not asked for again.
+// TestFullScreenAlways checks that a permission that is always allowed is not requested again.
 func TestFullScreenAlways(t *testing.T) {
 	r := newFaultRig(t)
 	ask := `permission Bash --input '{"command":"make all"}'`
@@ -407,16 +409,16 @@ func TestFullScreenAlways(t *testing.T) {
 	s.left()
 }
 
-// TestFullScreenKilled: a screen whose supervisor was killed says so and since when, and
-// what happened meanwhile once there is one again. A screen that is killed loses nothing,
-// and the next one leaves the terminal as it was before the first.
+// TestFullScreenKilled checks that a screen reports since when its supervisor is down, until one
+// is running again. A killed screen loses nothing, and the next one restores the terminal as it
+// was before the first.
 func TestFullScreenKilled(t *testing.T) {
 	r := newFaultRig(t)
 	r.asks("ann", `permission Bash --input '{"command":"make"}'`)
 	s := r.sit("one", 120, 36)
 	s.run("teamctl")
 	s.shows("1 NEED YOU")
-	starting, err := filelock.Lock(t.Context(), r.layout.StartingLock()) // nobody starts another, the screen neither
+	starting, err := filelock.Lock(t.Context(), r.layout.StartingLock()) // prevents any start of a supervisor, also by the screen
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -424,7 +426,7 @@ func TestFullScreenKilled(t *testing.T) {
 	s.shows("supervisor down since")
 	down := regexp.MustCompile(`supervisor down since (\d\d:\d\d:\d\d)`).FindStringSubmatch(s.screen())
 	if at, err := time.ParseInLocation("15:04:05", down[1], time.Local); err != nil || at.IsZero() {
-		t.Errorf("it is said to be down since %v: %v", down, err)
+		t.Errorf("it is reported as down since %v: %v", down, err)
 	}
 	if !regexp.MustCompile(`\? ann `).MatchString(s.screen()) {
 		t.Errorf("ann is not marked:\n%s", s.screen())
@@ -445,8 +447,9 @@ func TestFullScreenKilled(t *testing.T) {
 	s.left()
 }
 
-// TestFullScreenReview: a comment that is typed is a draft at the first pause, and a kill of
-// the screen does not lose it; it is sent, and the member's answer stands beside the line.
+// TestFullScreenReview checks that a typed comment is saved as a draft at the first pause and
+// survives a kill of the screen, and that the member's answer is shown at the line once the
+// comment is sent.
 func TestFullScreenReview(t *testing.T) {
 	r := newFaultRig(t)
 	r.teamctl("spawn", "ann", "--backend", "tmux", "--", "sh", "-c", "until "+r.exe+" inbox --unread | grep '1.1 cart.go:2'; do sleep 0.3; done; "+

@@ -17,8 +17,8 @@ import (
 	"github.com/teamctl/teamctl/internal/view"
 )
 
-// docs/cli.md is generated from the table of commands, docs/cli-json.md from its
-// shapes and their goldens:
+// docs/cli.md is generated from the table of commands, docs/cli-json.md from the shapes and their
+// goldens, and the table of actions in docs/ui.md from internal/view:
 //
 //	go test ./cmd/teamctl -run TestGeneratedFiles -update
 //
@@ -26,7 +26,7 @@ import (
 
 var update = flag.Bool("update", false, "write the generated files and goldens anew")
 
-// TestGeneratedFiles: what is checked in is what the commands say now.
+// TestGeneratedFiles checks that the generated files are up to date.
 func TestGeneratedFiles(t *testing.T) {
 	t.Parallel()
 	files, err := generated()
@@ -49,7 +49,7 @@ func TestGeneratedFiles(t *testing.T) {
 	}
 }
 
-// generated is every generated file by its path from the root.
+// generated returns the content of every generated file, by its path from the root.
 func generated() (map[string][]byte, error) {
 	o := &output{stdout: os.Stdout, stderr: os.Stderr}
 	root := (&app{out: o, stdin: strings.NewReader("")}).root(nil)
@@ -58,7 +58,7 @@ func generated() (map[string][]byte, error) {
 	var ref bytes.Buffer
 	ref.WriteString(cliHead + endingTable())
 	err := walkCommands(root, func(c *cobra.Command) error {
-		c.InitDefaultHelpFlag() // so that its line of use ends in [flags], as --help has it
+		c.InitDefaultHelpFlag() // so that its usage line ends in [flags], as with --help
 		section(&ref, c)
 		return nil
 	})
@@ -72,7 +72,7 @@ func generated() (map[string][]byte, error) {
 	return files, err
 }
 
-// withActions is docs/ui.md with the list of actions of now in its place.
+// withActions returns docs/ui.md with the current table of actions.
 func withActions(path string) ([]byte, error) {
 	const begin, end = "<!-- actions -->\n", "<!-- end of actions -->\n"
 	b, err := os.ReadFile(path)
@@ -87,7 +87,7 @@ func withActions(path string) ([]byte, error) {
 	return []byte(before + begin + actionTable() + end + after), nil
 }
 
-// actionTable is everything that can be done on a screen, for docs/ui.md.
+// actionTable returns the table of the actions of screens, for docs/ui.md.
 func actionTable() string {
 	var b strings.Builder
 	b.WriteString("| key | on | action | at a shell | page |\n|---|---|---|---|---|\n")
@@ -127,7 +127,7 @@ Exit status: ` + exitStatuses + `
 Man pages and the completion scripts of bash, zsh and fish are written by ` + "[`teamctl docs`](#teamctl-docs)" + `.
 `
 
-// endingTable is the table of teamctl help ending.
+// endingTable returns the table of teamctl help ending.
 func endingTable() string {
 	var b strings.Builder
 	b.WriteString("\n## What ends what\n\n| verb | ends | and then | back with |\n|---|---|---|---|\n")
@@ -137,11 +137,11 @@ func endingTable() string {
 	return b.String() + "\nA member that is stopped, shut down or killed gives its task back. Its branch and its commits stay in every case.\n"
 }
 
-// section is a command in docs/cli.md.
+// section writes the section on a command for docs/cli.md.
 func section(b *bytes.Buffer, c *cobra.Command) {
 	path := strings.TrimPrefix(c.CommandPath(), "teamctl ")
 	if c.Parent() == nil || shortForm(path) != "" {
-		return // it stands at the top, or as its short form
+		return // described at the top or under its short form
 	}
 	long := ""
 	for _, n := range nouns {
@@ -179,7 +179,7 @@ func section(b *bytes.Buffer, c *cobra.Command) {
 	}
 }
 
-// proseOrCode keeps indented paragraphs of a help text as they are.
+// proseOrCode turns the indented paragraphs of a help text into code blocks.
 func proseOrCode(text string) string {
 	paragraphs := strings.Split(text, "\n\n")
 	for i, p := range paragraphs {

@@ -17,16 +17,16 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// goldens is where the contract of --json is: one document for each command, and of
-// a stream its first element. docs/cli-json.md is made from it.
+// goldens is the directory with the contract of --json: one document for each command, or the
+// first element of a stream. docs/cli-json.md is generated from it.
 const goldens = "testdata/json"
 
 func goldenPath(key string) string {
 	return filepath.Join(goldens, strings.ReplaceAll(key, " ", "-")+".json")
 }
 
-// golden KEY ARGS...: "teamctl ARGS --json" writes what the golden of KEY says, but
-// for what is different on every run and every machine. @FILE is what stands in it.
+// golden KEY ARGS...: "teamctl ARGS --json" writes the golden of KEY, apart from values that
+// differ between runs or machines. An argument @FILE is replaced by the content of the file.
 func cmdGolden(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: golden key args...")
@@ -60,14 +60,14 @@ func cmdGolden(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Fatalf("%s has changed (go test ./cmd/teamctl -run TestScripts/json -update, and say so in the changelog)\ngot:\n%s\nwant:\n%s", goldenPath(key), got, want)
 }
 
-// normal makes a document the same on every run.
+// normal makes documents independent of the run.
 type normal struct {
 	dirs [][2]string
 	key  string
 }
 
-// varying is what differs between runs. This binary is also the program that the tests start by the
-// thousand, so it is compiled where it is used.
+// varying matches the values that differ between runs. The tests start this binary as a program
+// thousands of times, so the expressions are compiled at their first use.
 type varying struct{ uuid, pane, run, hash, time, stamp, plain, millis *regexp.Regexp }
 
 var reOf = sync.OnceValue(func() varying {
@@ -83,19 +83,19 @@ var reOf = sync.OnceValue(func() varying {
 	}
 })
 
-// anyNumber are numbers that say something about this run only.
+// anyNumber has the numbers that depend on the run.
 var anyNumber = map[string]float64{
 	"pid": 4242, "supervisorPid": 4242, "took": 1000000, "diskBytes": 4096, "StartTicks": 1, "startTicks": 1, "lastEventSeq": 99, "seq": 7, "attached": 1, "seconds": 1.5, "perHour": 1.5, "median": 1, "p90": 1, "longest": 1,
 }
 
-// anyText are texts that say something about this machine only, by command.
+// anyText has the texts that depend on the machine, by command.
 var anyText = map[string][]string{
 	"doctor": {"detail", "hint"}, "agents test": {"detail"}, "version": {"version", "commit", "go", "os", "arch", "sqlite"}, "debug events": {"what"}, "debug state": {"what", "timers"},
 	"debug goroutines": {"goroutines"}, "debug panes": {"version"}, "capture": {"text"},
 	"explain": {"at", "since"}, "mcp config": {"text"}, "call": {"description"}, "web ls": {"id"},
 }
 
-// firstOnly are commands whose list is longer on one machine than on another.
+// firstOnly has the commands whose list has a different length on different machines.
 var firstOnly = map[string]bool{"doctor": true, "agents": true, "debug events": true, "debug state": true, "call": true, "agents ls": true}
 
 func (n normal) document(out string) ([]byte, error) {
@@ -125,7 +125,7 @@ func (n normal) value(key string, v any) any {
 		}
 		return v
 	case []any:
-		if key == "queue" && len(v) > 1 { // a point for every second of this run
+		if key == "queue" && len(v) > 1 { // one element for each second of the run
 			v = v[:1]
 		}
 		if firstOnly[n.key] && len(v) > 1 {
@@ -142,12 +142,12 @@ func (n normal) value(key string, v any) any {
 		if v > 1e12 {
 			return 1700000000000
 		}
-		if key == "size" && n.key == "ledger check" { // every migration changes it
+		if key == "size" && n.key == "ledger check" { // changed by every migration
 			return 237568
 		}
 		return v
 	case bool:
-		return v || key == "ready" || key == "dirty" // it settles while we look
+		return v || key == "ready" || key == "dirty" // settles during the test
 	case string:
 		for _, k := range anyText[n.key] {
 			if k == key {
@@ -174,7 +174,7 @@ func (n normal) text(s string) string {
 	return re.millis.ReplaceAllString(s, "1700000000000")
 }
 
-// TestJSONContract: every command that reads has a golden, every golden a command.
+// TestJSONContract checks that every reading command has a golden and every golden a command.
 func TestJSONContract(t *testing.T) {
 	t.Parallel()
 	for key, s := range shapes {
@@ -195,16 +195,16 @@ func TestJSONContract(t *testing.T) {
 		}
 		var list []map[string]json.RawMessage
 		switch {
-		case s.list == "", doc[s.list] == nil && doc[s.name] != nil: // or one element alone
+		case s.list == "", doc[s.list] == nil && doc[s.name] != nil: // or a single element
 			list = append(list, doc)
 		case s.name == itself:
 			var texts []string
 			if err := json.Unmarshal(doc[s.list], &texts); err != nil || len(texts) == 0 && s.reads {
-				t.Errorf("%s: the list %q is none of texts: %s", key, s.list, doc[s.list])
+				t.Errorf("%s: %q is not a list of texts: %s", key, s.list, doc[s.list])
 			}
 			continue
 		case json.Unmarshal(doc[s.list], &list) != nil:
-			t.Errorf("%s: the list %q is none: %s", key, s.list, doc[s.list])
+			t.Errorf("%s: %q is not a list of objects: %s", key, s.list, doc[s.list])
 		}
 		for _, e := range list {
 			if s.name != "" && e[s.name] == nil {
@@ -225,7 +225,7 @@ func TestJSONContract(t *testing.T) {
 			known = known || goldenPath(key) == f
 		}
 		if !known {
-			t.Errorf("%s is of no command", f)
+			t.Errorf("%s belongs to no command", f)
 		}
 	}
 }

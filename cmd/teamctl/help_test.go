@@ -22,14 +22,15 @@ import (
 	"github.com/teamctl/teamctl/internal/view"
 )
 
-// testRoot is a fresh tree of every command: parsing changes the flags of one.
+// testRoot returns a fresh tree of all commands, since parsing changes flags.
 func testRoot() *cobra.Command {
 	o, _, _ := testOutput(false)
 	return (&app{out: o, stdin: strings.NewReader("")}).root(nil)
 }
 
-// The first screen of the help fits a terminal of 80 by 24 with the prompt below it, and
-// nothing in it, or in the list of all commands, is cut off.
+// TestFirstScreen checks that the first screen of the help fits a terminal of 80 by 24 with the
+// prompt below it, that no help topic has a line that is cut off, and that the commands they name
+// exist.
 func TestFirstScreen(t *testing.T) {
 	for _, args := range [][]string{{"--help"}, {"help", "all"}, {"help", "ending"}, {"help", "flags"}, {"task", "--help"}} {
 		o, out, _ := testOutput(false)
@@ -49,27 +50,27 @@ func TestFirstScreen(t *testing.T) {
 	for _, g := range daily {
 		for _, path := range g.paths {
 			if c, rest, err := testRoot().Find(strings.Fields(path)); err != nil || len(rest) > 0 || !c.Runnable() {
-				t.Errorf("%q is no command: %v", path, err)
+				t.Errorf("%q is not a command: %v", path, err)
 			}
 		}
 	}
 	for _, e := range endings {
 		for _, path := range []string{e.verb, e.back} {
 			if _, rest, err := testRoot().Find(strings.Fields(path)); err != nil || len(rest) > 0 {
-				t.Errorf("%q ends, or brings back, and is no command: %v", path, err)
+				t.Errorf("%q is in endings and is not a command: %v", path, err)
 			}
 		}
 	}
 }
 
-// helpVerbs begin the help of commands. A new one is fine if it is a verb.
+// helpVerbs lists the words that may begin a help text. A new one is fine if it is a verb.
 var helpVerbs = strings.Fields(`Bring Change Draw End Freeze Give Keep Add Allow Answer Approve Ask Assign Attach Bridge Broadcast Call Cancel Check Claim Close Comment Create Delete Edit Explain Export
 	Compact Find Generate Go Hide Hold Import Inspect Install Interrupt Join Kill Label Let List Look Manage Make Merge Move Open Pause Prepare Print Prune Put Queue Read Record
 	Rebuild Recover Reject Release Remove Rename Report Request Rescue Restart Restore Resume Retry Run Save Search See Send Serve Set Show Shut Start Stop Submit Switch Take Tell Test
 	Undo Wait Watch Write`)
 
-// Every help begins with a verb and ends with two examples or more, and every example is
-// a command line that teamctl takes.
+// TestHelpTexts checks that every help text begins with a verb and ends with at least two
+// examples, each of them a valid command line.
 func TestHelpTexts(t *testing.T) {
 	seen := 0
 	_ = walkCommands(testRoot(), func(c *cobra.Command) error {
@@ -78,7 +79,7 @@ func TestHelpTexts(t *testing.T) {
 		for _, text := range []string{c.Short, c.Long} {
 			word, _, _ := strings.Cut(text, " ")
 			if text != "" && !strings.Contains(" "+strings.Join(helpVerbs, " ")+" ", " "+strings.TrimRight(word, ".:,\n")+" ") {
-				t.Errorf("%s: the help begins with %q, which is no verb", path, word)
+				t.Errorf("%s: the help begins with %q, which is not a verb", path, word)
 			}
 		}
 		if strings.HasSuffix(c.Short, ".") || view.Width(c.Short) > 57 {
@@ -106,12 +107,12 @@ func TestHelpTexts(t *testing.T) {
 		return nil
 	})
 	if seen < 120 {
-		t.Errorf("only %d commands were looked at", seen)
+		t.Errorf("only %d commands were checked", seen)
 	}
 }
 
-// unpasted says why a line is not taken by the shells of people as it stands: zsh knows no
-// comments at its prompt, and fails where a pattern matches no file.
+// unpasted returns why a line cannot be pasted into a shell. zsh does not accept comments at its
+// prompt, and fails if a pattern matches no file.
 func unpasted(line string) string {
 	var quote, last rune
 	for _, r := range line {
@@ -135,8 +136,8 @@ func unpasted(line string) string {
 	return ""
 }
 
-// takesLine checks every teamctl command of a line of shell: it exists, and takes these
-// flags and arguments.
+// takesLine checks that every teamctl command in a line of shell exists and accepts its flags and
+// arguments.
 func takesLine(t *testing.T, where, line string) {
 	t.Helper()
 	found := false
@@ -154,7 +155,7 @@ func takesLine(t *testing.T, where, line string) {
 			err = cmd.ValidateArgs(cmd.Flags().Args())
 		}
 		if err != nil && !errors.Is(err, pflag.ErrHelp) {
-			t.Errorf("%s: %q is not taken: %v", where, strings.Join(argv, " "), err)
+			t.Errorf("%s: %q is not accepted: %v", where, strings.Join(argv, " "), err)
 		}
 	}
 	if !found {
@@ -162,8 +163,8 @@ func takesLine(t *testing.T, where, line string) {
 	}
 }
 
-// teamctlCommands are the arguments of each teamctl command in a line of shell, with
-// quotes, lists, pipes, redirections, comments and $() as the examples use them.
+// teamctlCommands returns the arguments of each teamctl command in a line of shell. It handles
+// the quotes, lists, pipes, redirections, comments and $() that the examples use.
 func teamctlCommands(line string) [][]string {
 	var (
 		out   [][]string
@@ -181,7 +182,7 @@ func teamctlCommands(line string) [][]string {
 	}
 	command := func() {
 		end()
-		for len(words) > 1 && strings.Contains(words[0], "=") { // its environment
+		for len(words) > 1 && strings.Contains(words[0], "=") { // environment of the command
 			words = words[1:]
 		}
 		if len(words) > 0 && words[0] == "teamctl" {
@@ -193,7 +194,7 @@ func teamctlCommands(line string) [][]string {
 		switch {
 		case quote == '\'' && r != quote, quote == '"' && r != quote && !strings.HasPrefix(line[i:], "$(teamctl"):
 			word.WriteRune(r)
-		case quote == '"' && r != quote: // a command in a string: what is before it is no command
+		case quote == '"' && r != quote: // a command in a string: the text before it is not a command
 			quote, words = 0, nil
 			word.Reset()
 			has = false
@@ -207,7 +208,7 @@ func teamctlCommands(line string) [][]string {
 		case strings.ContainsRune("|;&()", r):
 			command()
 		case r == '<' || r == '>':
-			command() // its file is the first word of what is no command
+			command() // the file becomes the first word, so it is not taken for a command
 		case unicode.IsSpace(r):
 			end()
 		default:
@@ -219,10 +220,10 @@ func teamctlCommands(line string) [][]string {
 	return out
 }
 
-// commandInText is a teamctl command in a text for people.
+// commandInText matches a teamctl command in a text.
 var commandInText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`teamctl( [a-z][a-z-]*)+`) })
 
-// Every command that a hint, a message or a page names exists.
+// TestNamedCommands checks that every command named in a hint, a note or a page exists.
 func TestNamedCommands(t *testing.T) {
 	root := testRoot()
 	known := func(text string) bool {
@@ -233,7 +234,7 @@ func TestNamedCommands(t *testing.T) {
 				return true
 			}
 		}
-		for _, v := range verbs[len(verbs)-1].all { // not for people
+		for _, v := range verbs[len(verbs)-1].all { // commands that are not for people
 			if v.name == words[0] {
 				return true
 			}
@@ -271,7 +272,7 @@ func TestNamedCommands(t *testing.T) {
 			for _, m := range commandInText().FindAllString(text, -1) {
 				checked++
 				if !known(m) && !prose(m) {
-					t.Errorf("%s: %q: %q is no command", path, text, m)
+					t.Errorf("%s: %q: %q is not a command", path, text, m)
 				}
 			}
 		}
@@ -285,7 +286,7 @@ func TestNamedCommands(t *testing.T) {
 	}
 }
 
-// prose reports that a match is the program's name in a sentence.
+// prose reports whether a match is the program's name in a sentence.
 func prose(m string) bool {
 	w := strings.Fields(m)[1]
 	for _, p := range []string{"is", "itself", "needs", "cannot", "does", "has", "with", "and", "in", "on", "of", "wrote", "or", "keeps", "runs", "started", "as", "binary", "made", "asks"} {
@@ -296,8 +297,8 @@ func prose(m string) bool {
 	return false
 }
 
-// hintsIn are the string constants of a file's calls that begin with a command, as hints
-// do, with what is put together left open.
+// hintsIn returns the string literals with a teamctl command in the hints and notes of a file.
+// Other parts of a concatenation are left out.
 func hintsIn(path string) ([]string, error) {
 	f, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
 	if err != nil {

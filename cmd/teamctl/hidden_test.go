@@ -14,12 +14,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// nasty is a text with what a terminal would obey, or not show.
+// nasty has characters that a terminal would obey or not show.
 const nasty = "a\x1b[31mb\u202ec\u200bd\u009be\x07f\rg"
 
-// TestNothingHidden: whatever stands in the texts of a team, no verb that shows something
-// lets a control, bidi or zero-width character of it through, and --json has the text as
-// it is. Every verb is run that does nothing without arguments, also those that come.
+// TestNothingHidden checks that no verb that shows something prints a control, bidi or zero-width
+// character from the texts of a team, and that --json keeps the text. It runs every verb that has
+// no effect without arguments, including future ones.
 func TestNothingHidden(t *testing.T) {
 	r := newFaultRig(t)
 	r.teamctl("spawn", "ann", "--backend", "pty", "--prompt", nasty, "--env", "NASTY="+nasty, "--", "sh", "-c", "exec sleep 1000 # "+nasty)
@@ -46,7 +46,7 @@ func TestNothingHidden(t *testing.T) {
 		t.Errorf("%q, %v", shown.Subject, err)
 	}
 
-	acting := map[string]bool{} // or never ending, or not for people
+	acting := map[string]bool{} // or endless, or not for people
 	for _, name := range strings.Fields(`attach board bridge bridge/claude web delete down mcp leave join wait watch shutdown stop start restart kill recover relocate merge up
 		supervise hook acp resume pause interrupt agents/test service/install service/uninstall debug/record run/close run/start completion scratchpad/watch docs/man docs/completions
 		doctor checkpoint/take checkpoint/restore worktree/prepare ledger/recover ledger/backup inbox lease/release usage/resume task/export`) {

@@ -9,12 +9,13 @@ import (
 	"testing"
 )
 
-// agentInit matches what the runtime says of the init of a package that only the built-in agent needs.
+// agentInit matches the runtime's trace of the init of a package that only the built-in agent
+// needs.
 const agentInit = `(?m)^init (?:github\.com/teamctl/teamctl/agent|golang\.org/x/(?:net|text))\S* @.* clock, (\d+) bytes, (\d+) allocs$`
 
-// TestAgentInit bounds what the built-in agent and its libraries do before main, in every command and
-// every shim, by what they allocate there: it stands for the 0.6 ms that scripts/bench startup measures,
-// and no slow machine changes it.
+// TestAgentInit limits what the init of the built-in agent and its libraries allocates in every
+// command and every shim. Unlike the 0.6 ms that scripts/bench startup measures, this does not
+// depend on the speed of the machine.
 func TestAgentInit(t *testing.T) {
 	t.Parallel()
 	const mostBytes, mostAllocs = 160_000, 90
@@ -28,7 +29,7 @@ func TestAgentInit(t *testing.T) {
 	var bytes, allocs int
 	all := regexp.MustCompile(agentInit).FindAllStringSubmatch(out.String(), -1)
 	for _, m := range all {
-		b, _ := strconv.Atoi(m[1]) // the expression has digits only
+		b, _ := strconv.Atoi(m[1]) // the expression matches digits only
 		n, _ := strconv.Atoi(m[2])
 		bytes, allocs = bytes+b, allocs+n
 	}

@@ -12,8 +12,9 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// The first context of an agent has its role and the members that there are, with theirs.
-// Who has no model is not told, and nobody reads the roster for it.
+// TestFirstContextHasTheRoster checks that the first context of an agent has its role and the
+// other members with theirs. An agent without a model gets none, and the roster is not read for
+// it.
 func TestFirstContextHasTheRoster(t *testing.T) {
 	t.Parallel()
 	home := team.Home{Dir: t.TempDir()}

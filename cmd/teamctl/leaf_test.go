@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Every command that people can run has a shape, and every shape is of a command: a
-// new verb says what it writes, or why it writes nothing, before it is let in.
+// TestEveryLeafHasAShape checks that every command for people has a shape and every shape a
+// command, so that a new verb has to declare its output.
 func TestEveryLeafHasAShape(t *testing.T) {
 	t.Parallel()
 	o, _, _ := testOutput(false)
@@ -29,17 +29,17 @@ func TestEveryLeafHasAShape(t *testing.T) {
 			key := keyOf(sub)
 			seen[key] = true
 			if _, ok := shapes[key]; !ok {
-				t.Errorf("%s has no shape: say in formats.go what it writes", sub.CommandPath())
+				t.Errorf("%s has no shape: declare in formats.go what it writes", sub.CommandPath())
 			}
 		}
 	}
 	walk(root)
 	if len(seen) < 80 {
-		t.Errorf("only %d commands were looked at", len(seen))
+		t.Errorf("only %d commands were checked", len(seen))
 	}
 	for key := range shapes {
 		if !seen[key] {
-			t.Errorf("the shape of %q is of no command", key)
+			t.Errorf("the shape %q belongs to no command", key)
 		}
 	}
 }

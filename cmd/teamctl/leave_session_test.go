@@ -11,8 +11,8 @@ import (
 	"github.com/teamctl/teamctl/internal/proc"
 )
 
-// TestLeaveTeamSession: q on the board of the team's own session takes the person out of the
-// session, and the board stays. Where the board has died, attach starts it again.
+// TestLeaveTeamSession checks that q on the board of the team's session detaches the person and
+// leaves the board running, and that attach restarts a board that has exited.
 func TestLeaveTeamSession(t *testing.T) {
 	r := newFaultRig(t)
 	r.teamctl("spawn", "a", "--backend", "tmux", "--", "sleep", "10000")

@@ -11,7 +11,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// The page of limits has the numbers that hold.
+// TestLimitsPage checks that docs/limits.md has the current limits.
 func TestLimitsPage(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/limits.md")

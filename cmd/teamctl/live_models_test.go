@@ -9,9 +9,9 @@ import (
 	"github.com/teamctl/teamctl/internal/fakemodel"
 )
 
-// TestScriptOfLiveModels: scripts/test-models asks each provider that has a key for three turns, tells a
-// model that does not remember, and asks nobody without --live. The models are scripted ones on
-// loopback.
+// TestScriptOfLiveModels checks that scripts/test-models asks a model of each provider that has a
+// key, reports a model that does not remember, and makes no request without --live. The models
+// are scripted, on loopback.
 func TestScriptOfLiveModels(t *testing.T) {
 	t.Parallel()
 	exe, err := exec.LookPath("teamctl")
@@ -59,7 +59,7 @@ func TestScriptOfLiveModels(t *testing.T) {
 	if code != 1 || !strings.Contains(out, "anthropic/other\n") || !strings.Contains(out, "    reads a file\n    answered: no idea\n    FAILED\n") {
 		t.Errorf("exit status %d, %s", code, out)
 	}
-	if left, err := os.ReadDir(dir); err != nil || len(left) > 1 { // .cache or the like of a home
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 1 { // .cache or the like
 		t.Errorf("left: %v, %v", left, err)
 	}
 }

@@ -16,8 +16,8 @@ import (
 // llmDone is the last answer of a turn.
 const llmDone = "all of it is done"
 
-// entries is the transcript of a member up to the end of the turn: later ones are about
-// what became of others.
+// entries returns the transcript of a member up to the end of the turn. Later entries are about
+// other members.
 func (r *faultRig) entries(name string) (out []ledger.Entry) {
 	r.Helper()
 	for line := range strings.Lines(r.teamctl("session", "export", name, "--format", "jsonl")) {
@@ -32,7 +32,7 @@ func (r *faultRig) entries(name string) (out []ledger.Entry) {
 	return out
 }
 
-// strictModel serves the model of the rig's agents, which refuses what vendors refuse.
+// strictModel serves the model of the rig's agents. It refuses what vendors refuse.
 func (r *faultRig) strictModel() *fakemodel.Server {
 	r.Helper()
 	v, err := fakemodel.Start("", nil)
@@ -48,7 +48,7 @@ func (r *faultRig) strictModel() *fakemodel.Server {
 	return v
 }
 
-// thinker spawns an agent that a model leads.
+// thinker spawns a built-in agent.
 func (r *faultRig) thinker(name, backend string) {
 	r.Helper()
 	args := []string{"spawn", name, "--agent", "llm", "--backend", backend, "--dangerously-skip-permissions"}
@@ -58,11 +58,10 @@ func (r *faultRig) thinker(name, backend string) {
 	r.teamctl(args...)
 }
 
-// TestLLMIsKilled: agents that a model leads are killed amid their turns with kill -9, with
-// what holds them, their supervisor, and all of them at once, on each backend. Each goes on
-// in the same turn: its transcript has the entries of an undisturbed run, what it did was
-// done once or is said to be unknown, and a server that refuses what vendors refuse has
-// refused nothing.
+// TestLLMIsKilled kills built-in agents during their turns with SIGKILL, with their shims, with
+// their supervisor, and all of them at once, on each backend. Each agent continues the same turn:
+// its transcript has the entries of an undisturbed run, and each of its actions happened once or
+// is reported as unknown. A server that refuses what vendors refuse has refused nothing.
 func TestLLMIsKilled(t *testing.T) {
 	const steps = 8
 	r := newFaultRig(t)
@@ -121,14 +120,14 @@ func TestLLMIsKilled(t *testing.T) {
 		for _, id := range ids {
 			r.kill(id)
 		}
-		r.teamctl("ps") // which starts a supervisor
+		r.teamctl("ps") // starts a supervisor
 	}
 	want := r.shape("calm")
 	for name := range names {
 		r.until(name+" to be through", func() bool { return done(name) })
 		list := r.entries(name)
 		if got := r.shape(name); got != want {
-			t.Errorf("%s has another transcript:\n%s\nwant\n%s", name, got, want)
+			t.Errorf("%s has a different transcript:\n%s\nwant\n%s", name, got, want)
 		}
 		lost, inputs := 0, 0
 		for _, e := range list {
@@ -156,7 +155,7 @@ func TestLLMIsKilled(t *testing.T) {
 			}
 		}
 		if missing > lost {
-			t.Errorf("%s: %d steps are missing, %d are said to be unknown", name, missing, lost)
+			t.Errorf("%s: %d steps are missing, %d are reported as unknown", name, missing, lost)
 		}
 	}
 	if why := v.Refused(); len(why) > 0 {
@@ -164,8 +163,8 @@ func TestLLMIsKilled(t *testing.T) {
 	}
 }
 
-// shape is a transcript without what kills change: the text of results, and the mail that
-// tells of the others' ends.
+// shape returns a transcript without what kills change: the text of results, and incoming mail,
+// some of which is about the ends of other members.
 func (r *faultRig) shape(name string) string {
 	r.Helper()
 	var b strings.Builder

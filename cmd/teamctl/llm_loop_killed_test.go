@@ -11,7 +11,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// conversation is a member's transcript as it is exported by session show.
+// conversation returns a member's transcript, as session show exports it.
 func (r *faultRig) conversation(name string) (out transcript) {
 	r.Helper()
 	if err := json.Unmarshal([]byte(r.teamctl("session", "show", name, "--json")), &out); err != nil {
@@ -20,7 +20,7 @@ func (r *faultRig) conversation(name string) (out transcript) {
 	return out
 }
 
-// rests reports whether no turn of a member is under way or queued, and no message waits for it.
+// rests reports whether a member has no running or queued turn and has received every message.
 func (r *faultRig) rests(name string, sent []string) bool {
 	r.Helper()
 	c := r.conversation(name)
@@ -31,7 +31,7 @@ func (r *faultRig) rests(name string, sent []string) bool {
 	return !slices.ContainsFunc(sent, func(id string) bool { return !strings.Contains(text, id) })
 }
 
-// wholeOf is everything that a transcript has.
+// wholeOf returns the content of a transcript.
 func wholeOf(c transcript) string {
 	var b strings.Builder
 	for _, e := range c.Entries {
@@ -50,9 +50,9 @@ func (r *faultRig) revive() {
 	}
 }
 
-// TestFiveAreKilledAgainAndAgain: everything is killed with kill -9 again and again, amid the turns of
-// five agents that a model leads, on all backends. Every task is completed once, every message is in a
-// transcript once, the sessions are the same, and a server that refuses what vendors refuse has
+// TestFiveAreKilledAgainAndAgain repeatedly kills everything with SIGKILL during the turns of
+// five built-in agents, on all backends. Every task is completed once, every message is in a
+// transcript once, the sessions stay the same, and a server that refuses what vendors refuse has
 // refused nothing.
 func TestFiveAreKilledAgainAndAgain(t *testing.T) {
 	rounds := 10
@@ -96,7 +96,7 @@ func TestFiveAreKilledAgainAndAgain(t *testing.T) {
 		return n
 	}
 	for range rounds {
-		was := entries() // before any of them is told something: they may answer at once
+		was := entries() // before the first message, which may be answered at once
 		for _, name := range names {
 			id := strings.TrimSpace(r.teamctl("task", "add", "for "+name))
 			owner[id] = name
@@ -111,10 +111,10 @@ func TestFiveAreKilledAgainAndAgain(t *testing.T) {
 			}
 		}
 		r.kill(r.supervisor())
-		r.revive() // by a supervisor that is started for it
+		r.revive() // starts a supervisor, too
 	}
-	// Whose claim was lost in a kill is asked again, as a lead does it. The bound is for each
-	// task and not for all of them, since many rounds leave many open.
+	// An agent whose claim was lost in a kill is asked again, as by a lead. The time limit is for
+	// each task, not for all of them, since many rounds leave many open tasks.
 	look := func() (open int) {
 		for id, completed := range done() {
 			if completed {

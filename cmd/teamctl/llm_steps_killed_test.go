@@ -21,12 +21,12 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// envHoldAt names a directory. While it has a file of an agent's name with a number, the agent counts
-// its steps, writes them to NAME.steps, and stays at the one of that number, which NAME.held tells,
-// until the file is gone.
-const envHoldAt = "TEST_HOLD_AT" // agents get no variable of TEAMCTL_
+// envHoldAt names a directory. While it has a file with an agent's name and a number in it, the
+// agent counts its steps and writes them to NAME.steps. At the step with that number it writes
+// NAME.held and waits until the file is removed.
+const envHoldAt = "TEST_HOLD_AT" // agents do not inherit TEAMCTL_ variables
 
-// heldAt is the context of a program whose agents stay at a step, where one is named.
+// heldAt returns a context that makes the program's agents wait at a step, if envHoldAt is set.
 func heldAt(ctx context.Context) context.Context {
 	dir := os.Getenv(envHoldAt)
 	if dir == "" {
@@ -55,7 +55,7 @@ func heldAt(ctx context.Context) context.Context {
 		if err != nil {
 			panic(err)
 		}
-		tick := time.NewTicker(100 * time.Millisecond) // dozens of agents stay for a minute
+		tick := time.NewTicker(100 * time.Millisecond) // dozens of agents wait for a minute
 		defer tick.Stop()
 		for n == at {
 			if _, err := os.Lstat(file); err != nil {
@@ -75,14 +75,14 @@ func appendLine(file, line string) error {
 	return errors.Join(err, f.Close())
 }
 
-// victim is a member of a kill matrix.
+// victim is a member that is killed at a step.
 type victim struct {
 	name, backend string
-	step          int    // at which it is killed; 0: never
-	kill          string // what of it: "agent", "shim", "all": those and the supervisor
+	step          int    // at which it is killed, or 0
+	kill          string // "agent", "shim", or "all": both and the supervisor
 }
 
-// matrix is a team of agents that stay at a step of their turn.
+// matrix is a team of agents that wait at a step of their turn.
 type matrix struct {
 	*faultRig
 	steps string // directory of envHoldAt
@@ -97,18 +97,18 @@ func newMatrix(t *testing.T) *matrix {
 	if err := os.Mkdir(m.steps, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { // also where the test has failed amid a round
+	t.Cleanup(func() { // also if the test has failed during a round
 		if err := os.RemoveAll(m.steps); err != nil {
 			t.Error(err)
 		}
 	})
 	m.env = append(m.env, envHoldAt+"="+m.steps)
-	m.teamctl("ps") // whose environment the agents have
+	m.teamctl("ps") // starts the supervisor, whose environment the agents inherit
 	return m
 }
 
-// matrixTurn reads, writes, runs a command and tells the lead. No two members write the same file:
-// each pair would be warned of it.
+// matrixTurn returns a turn that reads, writes, runs a command and sends a message to the lead.
+// Members do not write the same file, because each pair of them would be warned.
 func matrixTurn(name string) string {
 	return strings.ReplaceAll(strings.Join([]string{
 		`@@call glob {"pattern":"*"}`,
@@ -120,7 +120,7 @@ func matrixTurn(name string) string {
 	}, "\n"), "NAME", name)
 }
 
-// begin spawns a member, and gives it the turn, at whose step it stays.
+// begin spawns a member and sends it the turn, at whose step it waits.
 func (m *matrix) begin(h victim) {
 	m.Helper()
 	m.thinker(h.name, h.backend)
@@ -144,14 +144,14 @@ func (m *matrix) at(name string) string {
 	return string(step)
 }
 
-// letGo lets a member go on, or its next life.
+// letGo lets a member or its restarted process continue.
 func (m *matrix) letGo(name string) {
 	if err := os.Remove(filepath.Join(m.steps, name)); err != nil {
 		m.Error(err)
 	}
 }
 
-// victims are killed at a step: what of them, on each backend.
+// victims returns a member for each backend and each way to be killed, at a step.
 func victims(step int) (out []victim) {
 	for _, backend := range []string{"pty", "tmux"} {
 		for _, kill := range []string{"agent", "shim", "all"} {
@@ -161,7 +161,8 @@ func victims(step int) (out []victim) {
 	return append(out, victim{fmt.Sprintf("all%d-inside", step), "in-process", step, "all"})
 }
 
-// round kills members amid their turns.
+// round kills members during their turns, and compares the outcomes with that of an undisturbed
+// turn.
 func (m *matrix) round(all []victim, want outcome) {
 	var wg sync.WaitGroup
 	for _, h := range all {
@@ -204,7 +205,7 @@ func (m *matrix) round(all []victim, want outcome) {
 			m.letGo(h.name)
 		}
 	}
-	m.teamctl("ps") // which starts a supervisor
+	m.teamctl("ps") // starts a supervisor
 	for _, h := range all {
 		m.until(h.name+" to be through after "+at[h.name], func() bool { return m.done(h.name) })
 		m.compare(h.name, at[h.name], want)
@@ -212,16 +213,16 @@ func (m *matrix) round(all []victim, want outcome) {
 	m.teamctl(append([]string{"kill"}, names...)...)
 }
 
-// outcome is what a turn leaves behind.
+// outcome is the result of a turn.
 type outcome struct {
-	entries []string // without the text of results, and with it
+	entries []string // kinds and tools; whole has the texts too
 	whole   []string
 	turns   string
 	files   map[string]string
 	told    int
 }
 
-// effects are the calls of matrixTurn that change something.
+// effects lists the calls of matrixTurn that change something.
 var effects = []string{"write", "shell", "SendMessage"}
 
 func (m *matrix) outcome(name string) (o outcome, lost map[string]bool) {
@@ -244,7 +245,7 @@ func (m *matrix) outcome(name string) (o outcome, lost map[string]bool) {
 		line, text := fmt.Sprint(e.Kind, " ", meta.Name), e.Content
 		switch {
 		case e.Kind == ledger.EntryUser && !strings.Contains(text, "@@call glob"):
-			continue // who the member is, or what became of others
+			continue // describes the member, or is about other members
 		case e.Kind == ledger.EntryUser:
 			text = ""
 		case e.Kind == ledger.EntryToolResult && strings.Contains(text, ledger.ResultLost):
@@ -257,7 +258,7 @@ func (m *matrix) outcome(name string) (o outcome, lost map[string]bool) {
 		o.whole = append(o.whole, line+" "+strings.ReplaceAll(text, name, "NAME"))
 	}
 	for _, j := range m.conversation(name).Turns {
-		if turns[j.ID] { // later ones are about the others' ends
+		if turns[j.ID] { // later ones are about the ends of other members
 			o.turns += fmt.Sprintln(j.Cause, j.State, j.Reason)
 		}
 	}
@@ -289,7 +290,7 @@ func (m *matrix) outcome(name string) (o outcome, lost map[string]bool) {
 	return o, lost
 }
 
-// compare checks what a turn has left behind that was killed at a step.
+// compare checks the outcome of a turn that was killed at a step.
 func (m *matrix) compare(name, step string, want outcome) {
 	m.Helper()
 	got, lost := m.outcome(name)
@@ -304,7 +305,7 @@ func (m *matrix) compare(name, step string, want outcome) {
 		m.Errorf("%s, killed at %q: %d calls are lost: %v", name, step, len(lost), lost)
 	}
 	for i, line := range got.whole {
-		// What a call has read depends on the ones that were lost.
+		// The result of a read depends on the calls that were lost.
 		if line != want.whole[i] && len(lost) == 0 {
 			m.Errorf("%s, killed at %q:\n%s\nwant\n%s", name, step, line, want.whole[i])
 		}
@@ -325,11 +326,10 @@ func (m *matrix) compare(name, step string, want outcome) {
 	}
 }
 
-// TestLLMIsKilledAtEveryStep: agents that a model leads are killed with kill -9 before and after each
-// commit of a turn, by themselves, with their shim, and with the supervisor and everything else, on
-// each backend. Transcript, turns, files and mail are those of an undisturbed turn; what was done
-// was done once or is said to be unknown; and a server that refuses what vendors refuse has refused
-// nothing.
+// TestLLMIsKilledAtEveryStep kills built-in agents with SIGKILL before and after each commit of a
+// turn, on each backend: the agent, the shim, or everything with the supervisor. Transcript,
+// turns, files and mail are those of an undisturbed turn, each action happened once or is
+// reported as unknown, and a server that refuses what vendors refuse has refused nothing.
 func TestLLMIsKilledAtEveryStep(t *testing.T) {
 	m := newMatrix(t)
 	m.begin(victim{name: "calm", backend: "pty"})
@@ -357,7 +357,7 @@ func TestLLMIsKilledAtEveryStep(t *testing.T) {
 	for n := range last {
 		all = append(all, victims(n+1)...)
 	}
-	if testing.Short() { // each way to be killed once, and each part of the turn with two or three of them
+	if testing.Short() { // each way to be killed once, and two or three of them for each part of the turn
 		all = nil
 		for i, n := range []int{last / 3, 2 * last / 3, last - 2} {
 			for k, h := range victims(n) {

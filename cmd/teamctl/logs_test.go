@@ -72,8 +72,8 @@ func (s *shared) await(t *testing.T, want string) {
 	}
 }
 
-// Following goes on through everything that can happen to the file: it comes
-// late, grows by halves of lines, is cut, is replaced, is removed and comes back.
+// TestFollow checks that following a file continues if the file is created late, grows by parts
+// of lines, is truncated, replaced, or removed and created again.
 func TestFollow(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	dir := t.TempDir()

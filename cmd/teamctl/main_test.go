@@ -24,7 +24,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// commands are the programs that tests run: this binary, by another name.
+// commands are the programs that tests run: this binary under other names.
 var commands = map[string]func(){
 	"teamctl":     func() { os.Exit(runIn(heldAt(interruptedAt(killedAt())), os.Args[1:])) },
 	"fakeagent":   func() { os.Exit(fakeAgent(os.Args[1:])) },
@@ -35,7 +35,7 @@ var commands = map[string]func(){
 
 func TestMain(m *testing.M) { testscript.Main(placed{m}, commands) }
 
-// placed are the tests of this package with the sockets of their teams in one place.
+// placed runs the tests of this package with the sockets of their teams in one place.
 type placed struct{ m *testing.M }
 
 func (p placed) Run() int {
@@ -49,9 +49,9 @@ func (p placed) Run() int {
 	return done(p.m.Run())
 }
 
-// install puts a program in the place of every command that testscript has installed. A
-// command is told by its own name, also when it starts itself, so each has a link of that
-// name beside the program; testscript's directory may be on another file system.
+// install replaces every command that testscript has installed with a program. A command is
+// identified by its own name, also if it starts itself, so each one has a link of that name
+// beside the program; testscript's directory may be on another file system.
 func install(program string) error {
 	named := program + ".commands"
 	if err := os.MkdirAll(named, 0o755); err != nil {
@@ -76,7 +76,7 @@ func install(program string) error {
 	return nil
 }
 
-// fakeAgent is a foreign agent: it says who it is, and then does as it is told.
+// fakeAgent is a foreign agent that prints its name and then does what its arguments say.
 func fakeAgent(args []string) int {
 	fmt.Printf("I am %s of %s in %s\n", os.Getenv(team.EnvAgentName), os.Getenv(team.EnvTeam), filepath.Base(mustWd()))
 	switch {
@@ -104,7 +104,7 @@ func mustWd() string {
 	return d
 }
 
-// patience bounds every wait of the scripts.
+// patience limits every wait of the tests.
 const patience = 3 * time.Minute
 
 func TestScripts(t *testing.T) {
@@ -142,8 +142,8 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// setup gives every script a world of its own. Sockets need a short path, which
-// $WORK is not.
+// setup gives every script an environment of its own. Sockets need a short path, unlike that of
+// $WORK.
 func setup(env *testscript.Env) error {
 	dir, err := os.MkdirTemp(strays.Short(), "tc")
 	if err != nil {
@@ -182,7 +182,7 @@ func setup(env *testscript.Env) error {
 		"EXE":  exe, // as the program sees itself
 		"HOME": dir + "/home", "TMPDIR": dir + "/tmp", "SHORT": dir, "NOTMUX": notmux,
 		team.EnvHome: dir + "/t", team.EnvRuntime: dir + "/r", envIdle: "20s",
-		"GORACE":   "atexit_sleep_ms=0", // else every process of a -race build ends with a second of sleep
+		"GORACE":   "atexit_sleep_ms=0", // otherwise every process of a -race build sleeps for a second before it exits
 		"NO_COLOR": "1", "TERM": "xterm-256color", "LANG": "C.UTF-8", "SHELL": "/bin/sh",
 		"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1",
 		"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@example.com", "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@example.com",
@@ -199,11 +199,11 @@ func setup(env *testscript.Env) error {
 	return nil
 }
 
-// endAll ends everything that was started in a world below dir.
+// endAll ends all processes of a world below dir.
 func endAll(dir string) error { return strays.End(strays.Below(dir)) }
 
-// staleRegistrations is what git would prune in the repositories of a directory: a
-// worktree that is registered and gone.
+// staleRegistrations returns what git would prune in the repositories below dir: registered
+// worktrees that do not exist.
 func staleRegistrations(dir string) string {
 	var found []string
 	repos, err := filepath.Glob(filepath.Join(dir, "*", ".git"))
@@ -212,14 +212,14 @@ func staleRegistrations(dir string) string {
 	}
 	for _, r := range repos {
 		out, err := exec.Command("git", "-C", filepath.Dir(r), "worktree", "prune", "-n", "-v").CombinedOutput()
-		if err == nil && len(out) > 0 { // one that git refuses belongs to a script
+		if err == nil && len(out) > 0 { // a repository that git refuses belongs to a script
 			found = append(found, fmt.Sprintf("git worktree prune -n in %s: %s", filepath.Dir(r), out))
 		}
 	}
 	return strings.Join(found, "\n")
 }
 
-// exitcode N CMD...: CMD ends with exactly this status.
+// exitcode N CMD...: CMD exits with status N.
 func cmdExitcode(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: exitcode N command...")
@@ -240,7 +240,7 @@ func cmdExitcode(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// wait calls f until it is true.
+// wait calls f until it returns true.
 func wait(ts *testscript.TestScript, what string, f func() bool) {
 	began := time.Now()
 	for {
@@ -255,17 +255,16 @@ func wait(ts *testscript.TestScript, what string, f func() bool) {
 	}
 }
 
-// rest waits between two looks: at least a time, longer on a busy machine, and longer the
-// longer it has been waited. A look is often a process, and those who wait must not keep
-// what they wait for from running.
+// rest waits between two checks: at least least, longer on a busy machine, and longer the longer
+// the wait has taken. A check is often a process, which must not keep the awaited one from running.
 func rest(least time.Duration, began, look time.Time) {
 	t := time.NewTimer(max(least, 2*time.Since(look), time.Since(began)/5))
 	defer t.Stop()
 	<-t.C
 }
 
-// interrupt SIGNAL N CMD...: once CMD has put something out the signal is sent,
-// and CMD ends with that status.
+// interrupt SIGNAL N CMD...: the signal is sent after the first output of CMD, and CMD exits with
+// status N.
 func cmdInterrupt(ts *testscript.TestScript, _ bool, args []string) {
 	sig := map[string]os.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM}[args[0]]
 	want, err := strconv.Atoi(args[1])
@@ -283,12 +282,12 @@ func cmdInterrupt(ts *testscript.TestScript, _ bool, args []string) {
 		ts.Logf("read the first output: %v", err)
 	}
 	ts.Check(cmd.Process.Signal(sig))
-	// timeout(1) signals the process and its group: the echo must not cut short
-	// what the first one began. It may be gone already.
+	// timeout(1) signals the process and its group: the second signal must not cut short what the
+	// first one began. The process may have exited already.
 	_ = cmd.Process.Signal(sig)
 	_, err = io.Copy(io.Discard, out)
 	ts.Check(err)
-	_ = cmd.Wait() // the status says it
+	_ = cmd.Wait() // ExitCode reports the result
 	if got := cmd.ProcessState.ExitCode(); got != want {
 		ts.Fatalf("exit status %d (%v), want %d", got, cmd.ProcessState, want)
 	}
@@ -307,7 +306,7 @@ func cmdUntil(ts *testscript.TestScript, neg bool, args []string) {
 	})
 }
 
-// pids FILE: the agents' pids and restarts, for cmp.
+// pids FILE: writes the pids and restarts of the agents, for cmp.
 func cmdPids(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(ts.Exec("teamctl", "ps", "--json"))
 	re := regexp.MustCompile(`"(name|pid|restarts)": [^,\n]+`)
@@ -315,8 +314,8 @@ func cmdPids(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text), 0o600))
 }
 
-// killsup TEAM [N]: N times, kill -9 of the team's supervisor, its death awaited,
-// and a command that brings it back.
+// killsup TEAM [N]: N times, kills the team's supervisor with SIGKILL, waits until it has exited,
+// and runs a command that starts it again.
 func cmdKillSup(ts *testscript.TestScript, _ bool, args []string) {
 	n := 1
 	if len(args) > 1 {
@@ -337,14 +336,14 @@ func killSup(ts *testscript.TestScript, args []string) {
 	pid, _, err := team.ParseSupervisorPID(b)
 	ts.Check(err)
 	ts.Check(syscall.Kill(pid, syscall.SIGKILL))
-	// Its first thread is a zombie while the others still die, and hold its lock.
+	// The first thread becomes a zombie while the others are still exiting and hold the lock.
 	wait(ts, "the death of the supervisor", func() bool {
 		_, err := proc.Identify(pid)
 		return err != nil
 	})
 }
 
-// killtmux: kill -9 of the tmux server that the script's teams share.
+// killtmux: kills the tmux server that the script's teams share, with SIGKILL.
 func cmdKillTmux(ts *testscript.TestScript, _ bool, _ []string) {
 	sockets, err := filepath.Glob(filepath.Join(ts.Getenv(team.EnvRuntime), "*", "t"))
 	ts.Check(err)
@@ -357,8 +356,8 @@ func cmdKillTmux(ts *testscript.TestScript, _ bool, _ []string) {
 	ts.Check(syscall.Kill(pid, syscall.SIGKILL))
 }
 
-// inside: from here on the script runs in a pane of a tmux server of its own,
-// as far as programs can tell. Its socket is $SHORT/p.
+// inside: from here on the script runs in a pane of a tmux server of its own, as far as programs
+// can tell. The server's socket is $SHORT/p.
 func cmdInside(ts *testscript.TestScript, _ bool, _ []string) {
 	sock := filepath.Join(ts.Getenv("SHORT"), "p")
 	ts.Check(ts.Exec("tmux", "-S", sock, "-f", "/dev/null", "new-session", "-d", "-x", "200", "-y", "50", "fakeagent hold"))
@@ -371,8 +370,8 @@ func cmdInside(ts *testscript.TestScript, _ bool, _ []string) {
 	ts.Setenv("TMUX_PANE", pane)
 }
 
-// nothing: no process of the script lives, no socket is left, no worktree of the
-// repository named is registered.
+// nothing REPO...: no process of the script is running, its runtime and temporary directories are
+// empty, and no worktree of the repositories is registered.
 func cmdNothing(ts *testscript.TestScript, _ bool, args []string) {
 	dir := ts.Getenv("SHORT")
 	wait(ts, "the end of all processes", func() bool { return len(strays.Below(dir)()) == 0 })

@@ -18,14 +18,14 @@ import (
 	"github.com/teamctl/teamctl/tool/teamfile"
 )
 
-// atDoors is how a field of a member is said at each door.
+// atDoors is a field of a member, with its spelling at each door.
 type atDoors struct {
 	field string
 	want  any
 	flags []string // after the name
-	yaml  string   // the value of its key
-	call  string   // likewise, in JSON
-	file  string   // in place of a key of the team file: why there is none
+	yaml  string   // value of its key
+	call  string   // the same in JSON
+	file  string   // why there is no key in the team file
 }
 
 var memberFields = []atDoors{
@@ -60,8 +60,9 @@ var memberFields = []atDoors{
 	{field: "MCP", want: team.ServersTeam, flags: []string{"--mcp", "team"}, yaml: "team", call: `"team"`},
 }
 
-// TestMemberDoors: each field of a member can be set by flag, in a team file and through
-// an operation, and arrives the same. A field that one of them lacks fails.
+// TestMemberDoors checks that each field of a member can be set by flag, in a team file and
+// through an operation, with the same result. A field that is missing at one of them fails the
+// test.
 func TestMemberDoors(t *testing.T) {
 	t.Parallel()
 	spawn, err := op.Find("TeammateSpawn")
@@ -83,7 +84,7 @@ func TestMemberDoors(t *testing.T) {
 	for _, sf := range reflect.VisibleFields(typ) {
 		if _, noted := reflect.TypeFor[team.Origin]().FieldByName(sf.Name); noted || sf.Anonymous {
 			if names["yaml"][sf.Name] != "-" && !sf.Anonymous || names["call"][sf.Name] != "-" && !sf.Anonymous {
-				t.Errorf("%s is the operations' own, and a door has it", sf.Name)
+				t.Errorf("%s is internal to the operations, but a door has it", sf.Name)
 			}
 			continue
 		}
@@ -143,7 +144,7 @@ func TestMemberDoors(t *testing.T) {
 	}
 }
 
-// byFlags is what a command line asks for.
+// byFlags parses the command line of a spawn.
 func byFlags(args []string) (in tool.SpawnIn, err error) {
 	var f spawnFlags
 	cmd := &cobra.Command{RunE: func(cmd *cobra.Command, args []string) error {
@@ -155,7 +156,8 @@ func byFlags(args []string) (in tool.SpawnIn, err error) {
 	return in, cmd.Execute()
 }
 
-// TestMemberNames: the names of the documents are understood, and say the same.
+// TestMemberNames checks that the alternative names of parameters are accepted with the same
+// meaning.
 func TestMemberNames(t *testing.T) {
 	t.Parallel()
 	spawn, err := op.Find("TeammateSpawn")
@@ -186,7 +188,7 @@ func TestMemberNames(t *testing.T) {
 
 const memberDoc = "docs/members.md"
 
-// memberTable is docs/members.md.
+// memberTable returns docs/members.md.
 func memberTable() string {
 	var b strings.Builder
 	b.WriteString(`# The fields of a member

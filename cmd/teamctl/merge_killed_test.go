@@ -14,11 +14,10 @@ import (
 	"github.com/teamctl/teamctl/worktree"
 )
 
-// envKillAt names the step of a worktree's operation at which this program, in a
-// test, kills itself.
+// envKillAt names the step of a worktree operation at which the test's program kills itself.
 const envKillAt = "TEAMCTL_TEST_KILL_AT"
 
-// killedAt is the context of a program that dies at a step, where one is named.
+// killedAt returns a context that kills the program at the step in envKillAt, if that is set.
 func killedAt() context.Context {
 	at := os.Getenv(envKillAt)
 	if at == "" {
@@ -32,9 +31,9 @@ func killedAt() context.Context {
 	})
 }
 
-// TestMergeKilledAtEveryStep: teamctl merge is killed at each step of the lane. The
-// next one completes what it began: everything lands once, nothing is lost, and the
-// person's checkout is as the branch is.
+// TestMergeKilledAtEveryStep kills teamctl merge at each step of the lane. The next merge
+// completes it: each commit lands once, nothing is lost, and the person's checkout matches the
+// branch.
 func TestMergeKilledAtEveryStep(t *testing.T) {
 	r := newFaultRig(t)
 	members := []string{"ann", "bob", "cid"}
@@ -86,7 +85,7 @@ func TestMergeKilledAtEveryStep(t *testing.T) {
 	r.command("git", "-C", "repo", "fsck", "--no-dangling")
 }
 
-// mergeKilledAt runs a merge that dies at a step.
+// mergeKilledAt runs a merge that is killed at a step.
 func (r *faultRig) mergeKilledAt(step string, members []string) {
 	r.Helper()
 	cmd := exec.Command(r.exe, append([]string{"merge", "--gate", "test ! -e broken"}, members...)...)
@@ -97,7 +96,7 @@ func (r *faultRig) mergeKilledAt(step string, members []string) {
 	}
 }
 
-// mergedOnce looks at what became of the commits of one round.
+// mergedOnce checks the commits of one round.
 func (r *faultRig) mergedOnce(step string, members []string) {
 	r.Helper()
 	log := r.command("git", "-C", "repo", "log", "--format=%s", "main")

@@ -13,9 +13,9 @@ import (
 	"github.com/teamctl/teamctl/internal/proc"
 )
 
-// hidingGate leaves a process in a session of its own that refuses SIGTERM, and waits for
-// it, if there is no file of its pid yet; else it passes. Where there are control groups, it has no environment
-// either.
+// hidingGate returns a gate that starts a process in a session of its own, which ignores SIGTERM,
+// and waits for it. The gate passes if a file with the pid of such a process exists. If control
+// groups are available, the process has no environment either.
 func hidingGate(pids string) string {
 	env := ""
 	if cgroup.Probe().Kill && !cgroup.Contained() {
@@ -25,10 +25,10 @@ func hidingGate(pids string) string {
 until test -s ` + pids + `; do sleep 0.02; done; wait`
 }
 
-// TestMergeScratchKilled: teamctl merge is killed at each step of its scratch worktree and
-// while a gate runs, by SIGKILL and SIGTERM. The next merge, also one that has nothing to
-// merge or fails, doctor --repair and delete remove what is left; a merge that lives
-// keeps its own.
+// TestMergeScratchKilled kills teamctl merge with SIGKILL at each step of its scratch worktree,
+// and with SIGKILL and SIGTERM while a gate is running. What is left is removed by the next
+// merge, even if that has nothing to merge or fails, by doctor --repair and by delete. A running
+// merge keeps its scratch worktree.
 func TestMergeScratchKilled(t *testing.T) {
 	r := newFaultRig(t)
 	r.teamctl("spawn", "ann", "--", "sleep", "1000")
@@ -36,7 +36,7 @@ func TestMergeScratchKilled(t *testing.T) {
 	commit := func(what string) {
 		r.command("sh", "-c", `cd "$0" && git reset -q --hard main && echo "$1" >file && git add file && git commit -q -m "$1"`, tree, what)
 	}
-	clear := [][]string{ // and the exit status
+	clear := [][]string{ // followed by the exit status
 		{"merge", "--resume", "0"},
 		{"merge", "ann", "--into", "nowhere", "3"},
 		{"merge", "ann", "--dry-run", "0"},
@@ -55,7 +55,7 @@ func TestMergeScratchKilled(t *testing.T) {
 	steps := []string{"begun", "added", "recorded", "checked-out", "scratch-made", "gated", "remove-begun", "moved", "doomed", "dropped", "deleted"}
 	signals := []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL, syscall.SIGKILL, syscall.SIGKILL, syscall.SIGKILL}
 	if testing.Short() {
-		steps, signals = []string{"added", "scratch-made", "moved"}, signals[:2] // each of clear once
+		steps, signals = []string{"added", "scratch-made", "moved"}, signals[:2] // each element of clear once
 	}
 	for _, step := range steps {
 		commit(step)
@@ -102,12 +102,12 @@ func TestMergeScratchKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait()
-	r.teamctl("delete", "--force") // what is left in the repository fails the rig
+	r.teamctl("delete", "--force") // the rig fails if anything is left in the repository
 	r.endsBy(pid, "delete")
 	r.teamctl("create", "f", "--repo", "repo")
 }
 
-// noMergeScratch fails unless nothing is left of the scratch worktrees of merges.
+// noMergeScratch checks that nothing is left of the scratch worktrees of merges.
 func (r *faultRig) noMergeScratch(at string) {
 	r.Helper()
 	for _, dir := range []string{filepath.Join(r.layout.Dir, "merge", "scratch"), r.layout.Commands()} {
@@ -123,7 +123,7 @@ func (r *faultRig) noMergeScratch(at string) {
 	}
 }
 
-// livingMergeIsKept lets others clean up beside a merge whose gate runs.
+// livingMergeIsKept runs commands that clean up while a merge is running its gate.
 func (r *faultRig) livingMergeIsKept(pid int) {
 	r.Helper()
 	scratch := filepath.Join(r.layout.Dir, "merge", "scratch", "lane-*")
@@ -142,7 +142,7 @@ func (r *faultRig) livingMergeIsKept(pid int) {
 	}
 }
 
-// endsBy fails if a process lives that was to be ended.
+// endsBy fails the test if the process is still running.
 func (r *faultRig) endsBy(pid int, at string) {
 	r.Helper()
 	if _, err := proc.Identify(pid); err == nil {

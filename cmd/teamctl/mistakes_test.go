@@ -9,8 +9,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// mistakes FILE: every line of it is an exit status, a command line, a part of the error
-// and a part of the hint that answer it, and standard output stays empty.
+// mistakes FILE: each line of FILE has an exit status, a command line, a part of its error and a
+// part of its hint. Standard output must be empty.
 func cmdMistakes(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: mistakes file")

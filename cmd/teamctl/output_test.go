@@ -70,7 +70,7 @@ func TestOutputTable(t *testing.T) {
 	}
 }
 
-// With --json nothing but JSON comes to stdout.
+// TestOutputJSONIsAlone checks that --json writes only JSON to standard output.
 func TestOutputJSONIsAlone(t *testing.T) {
 	t.Parallel()
 	o, out, _ := testOutput(true)
@@ -87,7 +87,7 @@ type broken struct{}
 
 func (broken) Write([]byte) (int, error) { return 0, errors.New("disk full") }
 
-// A result that could not be written is a failure of the command.
+// TestOutputBrokenStdout checks that a command fails if it cannot write its result.
 func TestOutputBrokenStdout(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"version"}, {"version", "--json"}} {
@@ -123,7 +123,8 @@ func TestWantsJSON(t *testing.T) {
 	}
 }
 
-// Every verb has an example and a group, and examples name verbs that there are.
+// TestCommandsTeach checks that every verb has an example and every top-level command a group,
+// and that examples name existing verbs.
 func TestCommandsTeach(t *testing.T) {
 	t.Parallel()
 	o, _, _ := testOutput(false)
@@ -132,7 +133,7 @@ func TestCommandsTeach(t *testing.T) {
 		if c.Hidden || c.Name() == "help" || c.Name() == "completion" {
 			continue
 		}
-		if c.Example == "" && !c.HasSubCommands() { // of a noun, the verbs have them
+		if c.Example == "" && !c.HasSubCommands() { // the examples of a noun are those of its verbs
 			t.Errorf("%s has no example", c.CommandPath())
 		}
 		if c.GroupID == "" {

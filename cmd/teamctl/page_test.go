@@ -52,7 +52,7 @@ func (r *faultRig) servePage(args ...string) *pageServer {
 			r.Error(err)
 		}
 		_, _ = io.Copy(io.Discard, out)
-		_ = cmd.Wait() // the status of an interrupt
+		_ = cmd.Wait() // exits with the status of an interrupt
 	})
 	r.Cleanup(p.stop)
 	text, err := bufio.NewReader(out).ReadString('}')
@@ -74,7 +74,7 @@ type pageClient struct {
 	url, csrf string
 }
 
-// client logs in; by is how it reaches the page, nil: directly.
+// client logs in. It connects to the page through by, or directly if by is nil.
 func (p *pageServer) client(by *http.Transport) *pageClient {
 	p.Helper()
 	if by == nil {
@@ -100,7 +100,7 @@ func (p *pageServer) client(by *http.Transport) *pageClient {
 
 func (c *pageClient) get(url string) (int, string) { return c.ask(http.MethodGet, url, "", nil) }
 
-// do asks for a deed; change may take headers away.
+// do posts an action. change may modify the request.
 func (c *pageClient) do(deed string, change func(*http.Request)) (int, string) {
 	return c.ask(http.MethodPost, c.url+"/t/f/do", deed, func(r *http.Request) {
 		r.Header.Set("Origin", c.url)
@@ -132,7 +132,7 @@ func (c *pageClient) ask(method, url, body string, change func(*http.Request)) (
 	return res.StatusCode, string(data)
 }
 
-// approval is the deed that approves what the page shows of a request.
+// approval returns the action that approves a request as the page shows it.
 func (c *pageClient) approval(id string) string {
 	c.Helper()
 	_, text := c.get(c.url + "/t/f/approval/" + id)
@@ -143,8 +143,8 @@ func (c *pageClient) approval(id string) string {
 	return `{"action":"approve","approval":` + id + `,"seen":"` + seen[1] + `","again":true}`
 }
 
-// TestScreensAndPage: two screens and the page answer the same request at once: one does, and the
-// two others are told. The log says by which of them the person answered.
+// TestScreensAndPage checks that if two screens and the page answer a request at once, one
+// succeeds, the others report that, and the log names the successful one.
 func TestScreensAndPage(t *testing.T) {
 	r := newFaultRig(t)
 	r.asks("ann", `permission Bash --input '{"command":"make"}'`)
@@ -156,7 +156,7 @@ func TestScreensAndPage(t *testing.T) {
 		s.shows("a approve")
 	}
 	deed := page.approval("1")
-	read := time.NewTimer(time.Second) // a screen takes no answer to what it has just painted
+	read := time.NewTimer(time.Second) // a screen does not accept an answer to what it has just painted
 	<-read.C
 	var status int
 	var answer string
@@ -193,7 +193,7 @@ func TestScreensAndPage(t *testing.T) {
 		t.Errorf("permission 1 is %s by %s, not by the %s", x.State, x.AnsweredVia, via)
 	}
 	if text := r.teamctl("events"); !strings.Contains(text, "person, by the "+via) {
-		t.Errorf("the log does not say by what: %s", text)
+		t.Errorf("the log does not name the screen or the page: %s", text)
 	}
 	for _, s := range []*seat{one, two} {
 		s.types("q")
@@ -201,7 +201,8 @@ func TestScreensAndPage(t *testing.T) {
 	}
 }
 
-// TestPageDoors: whatever a person does by the page, the log says so; by a command it does not.
+// TestPageDoors checks that the log marks what a person does through the page, but not what
+// commands do.
 func TestPageDoors(t *testing.T) {
 	r := newFaultRig(t)
 	r.agent("ann", "never", "sleep", "10000")
@@ -233,12 +234,13 @@ func TestPageDoors(t *testing.T) {
 		}
 	}
 	if _, text := c.get(c.url + "/t/f/needs"); !strings.Contains(text, "person, by the page, added 2 by the page") {
-		t.Errorf("the page does not tell it: %s", text)
+		t.Errorf("the page does not show it: %s", text)
 	}
 }
 
-// TestPageByProxy: behind a proxy with TLS the page is served under the name of the proxy, with its
-// checks; without a session nobody gets anything, through the proxy or past it.
+// TestPageByProxy checks that the page works behind a proxy with TLS, under the proxy's name and
+// with its checks, and that it refuses requests without a session, both through and past the
+// proxy.
 func TestPageByProxy(t *testing.T) {
 	r := newFaultRig(t)
 	var inside *url.URL
@@ -315,7 +317,7 @@ func TestPageByProxy(t *testing.T) {
 		t.Errorf("%d %s", status, text)
 	}
 	for text := next(); !strings.Contains(text, "0/1"); {
-		text = next() // the events come through while they happen
+		text = next() // events arrive while they happen
 	}
 
 	bare := &pageClient{faultRig: r, url: page.url, client: &http.Client{Transport: tunnel(), Timeout: patience}}
@@ -337,7 +339,7 @@ func TestPageByProxy(t *testing.T) {
 	}
 }
 
-// freePort is a port of this machine that nobody has now.
+// freePort returns a port of this machine that is not in use.
 func freePort(t *testing.T) string {
 	t.Helper()
 	ln, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -354,9 +356,10 @@ func freePort(t *testing.T) string {
 	return port
 }
 
-// TestPageInBrowser: from a phone a person approves a command, rejects with a reason, retries,
-// writes, comments and sees it handled, looks at a screen, and goes on when the supervisor and the
-// page were killed; against the rows of the ledger. The report reads without JavaScript.
+// TestPageInBrowser checks on a phone that a person can approve a command, reject with a reason,
+// retry, send a message, comment and see the comment handled, and look at a screen. The page
+// continues after a kill of the supervisor and a restart of its own server. The report works
+// without JavaScript.
 func TestPageInBrowser(t *testing.T) {
 	if testing.Short() {
 		t.Skip("internal/web tries the page in a browser; this is the whole with a team")
@@ -448,7 +451,7 @@ func TestPageInBrowser(t *testing.T) {
 	file := b.Tab(t, still)
 	for name, want := range map[string]string{"report.html": "deploy", "graph.svg": ""} {
 		file.Go("file://" + filepath.Join(r.dir, name))
-		if want != "" { // a drawing alone may be larger than a phone
+		if want != "" { // a single drawing may be larger than a phone
 			file.Shows(want)
 			file.Fits()
 		}

@@ -14,14 +14,14 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// places looks at where a teammate was put.
+// places reports where a teammate is running.
 type places struct {
 	*faultRig
 	person, window string // socket of the person's tmux server, and their window
 	tmux           []string
 }
 
-// newPlaces is a person inside tmux, with a server of their own.
+// newPlaces starts a tmux server for a person.
 func newPlaces(t *testing.T) *places {
 	r := newFaultRig(t)
 	p := &places{faultRig: r, person: r.dir + "/p"}
@@ -37,7 +37,7 @@ func newPlaces(t *testing.T) *places {
 	return p
 }
 
-// of says in words where a member runs.
+// of describes where a member is running.
 func (p *places) of(m ledger.Member) string {
 	p.Helper()
 	name := m.Name
@@ -48,8 +48,8 @@ func (p *places) of(m ledger.Member) string {
 	if err != nil {
 		p.Fatal(err)
 	}
-	// The pane's process is the shim itself, the server's own child: nothing was typed
-	// into a shell.
+	// The process of the pane is the shim itself, a child of the server: nothing was typed into a
+	// shell.
 	facts := strings.Fields(p.command("tmux", "-S", pane.Socket, "display-message", "-p", "-t", pane.PaneID, "#{pane_pid} #{pid} #{window_panes} #{window_id} #{pane_title}"))
 	shimPID := strconv.Itoa(p.proc(name).Shim.PID)
 	if len(facts) != 5 || facts[0] != shimPID || parent(p.T, shimPID) != facts[1] || !strings.Contains(facts[4], name) {
@@ -65,7 +65,7 @@ func (p *places) of(m ledger.Member) string {
 	return "nowhere known"
 }
 
-// parent is the pid of a process's parent.
+// parent returns the pid of a process's parent.
 func parent(t *testing.T, pid string) string {
 	t.Helper()
 	stat, err := os.ReadFile(filepath.Join("/proc", pid, "stat"))
@@ -76,9 +76,8 @@ func parent(t *testing.T, pid string) string {
 	return f[1]
 }
 
-// The requested place and the person's place decide where a teammate runs. There is one
-// row for each backend, layout and place of the person; an impossible place is refused
-// by the request, and nothing is left behind.
+// TestWhereTeammatesRun checks that the requested place and the person's place decide where a
+// teammate runs. A request for an impossible place is refused and leaves nothing behind.
 func TestWhereTeammatesRun(t *testing.T) {
 	p := newPlaces(t)
 	gone := []string{"TMUX=" + p.dir + "/nobody,1,0", "TMUX_PANE=%0"}
@@ -133,8 +132,8 @@ func TestWhereTeammatesRun(t *testing.T) {
 	p.env = home
 }
 
-// A member that must plan first is in mode plan, and the roster that other programs
-// read says so for no other member.
+// TestModePlanIsPlanModeRequired checks that a member that must plan first is in mode plan, and
+// that the roster for other programs marks no other member.
 func TestModePlanIsPlanModeRequired(t *testing.T) {
 	r := newFaultRig(t)
 	for name, mode := range map[string]string{"planner": "plan", "editor": "acceptEdits", "plain": "default"} {

@@ -11,9 +11,9 @@ import (
 	"github.com/teamctl/teamctl/ledger"
 )
 
-// TestPlainScreen: by words in labelled lines a person sees what is needed, answers it, writes,
-// retries from a numbered list and leaves; what changes is told once; and nothing but text is
-// written.
+// TestPlainScreen checks that a person can see what is needed, answer it, send a message, retry
+// from a numbered list and quit with words in labelled lines. Changes are reported once, and only
+// text is written.
 func TestPlainScreen(t *testing.T) {
 	r := newFaultRig(t)
 	r.asks("ann", `permission Bash --input '{"command":"npm publish --tag next"}'`)
@@ -89,7 +89,7 @@ func TestPlainScreen(t *testing.T) {
 	}
 	output.close()
 	if n := strings.Count(said(), "added 2 from elsewhere"); n != 1 {
-		t.Errorf("a change was told %d times", n)
+		t.Errorf("a change was reported %d times", n)
 	}
 	if strings.ContainsAny(said(), "\x1b\a\b") {
 		t.Errorf("more than text was written: %q", said())

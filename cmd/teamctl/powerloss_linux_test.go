@@ -15,9 +15,9 @@ import (
 	"github.com/teamctl/teamctl/internal/strays"
 )
 
-// What is told to a sender is on the disk first: seen by the system calls, for a
-// machine cannot lose its power in a test. A write to the ledger's log makes it
-// dirty and a sync of it makes it clean; no answer leaves while it is dirty.
+// TestFault34PowerLossOrder checks that the ledger is synced before a sender gets an answer. It
+// traces system calls, since a test cannot cut the power: a write to the ledger's log makes it
+// dirty and a sync makes it clean, and no answer may be sent while it is dirty.
 func TestFault34PowerLossOrder(t *testing.T) {
 	t.Parallel()
 	strace, err := exec.LookPath("strace")
@@ -73,14 +73,14 @@ func TestFault34PowerLossOrder(t *testing.T) {
 		p.must("send", "box", "two")
 	}
 	stop()
-	// An answer is a frame: its length, so two zeros first, then what kind it is.
+	// An answer is a frame that begins with its length, so with two zeros, followed by its kind.
 	if n := syncedBefore(t, file, regexp.MustCompile(`\b(write|sendto)\([0-9]+<[^>]*>?.*, "\\0\\0`)); n < 10 {
 		t.Errorf("the supervisor answered %d times, want at least 10", n)
 	}
 }
 
-// syncedBefore reads a trace and reports answers that left between a write to the
-// log and its sync. It returns how many answers there were after the first sync.
+// syncedBefore reads a trace and reports answers that were sent between a write to the log and
+// its sync. It returns the number of answers after the first sync.
 func syncedBefore(t *testing.T, file string, answer *regexp.Regexp) (answers int) {
 	t.Helper()
 	f, err := os.Open(file)

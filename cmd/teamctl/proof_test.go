@@ -22,24 +22,24 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// proof is a team without processes, and the real program to work on it.
+// proof is a team without processes, for tests with the real program.
 type proof struct {
 	t      *testing.T
 	layout team.Layout
 	dir    string
 	bin    string
 	env    []string
-	killed atomic.Int64 // supervisors, by flicker
+	killed atomic.Int64 // supervisors killed by flicker
 }
 
-// newProof makes a team "t" with the members named, who never run.
+// newProof creates a team "t" with members that never run.
 func newProof(t *testing.T, members ...string) *proof {
 	t.Helper()
 	return newProofOn(t, func(string) {}, members...)
 }
 
-// newProofOn is newProof on a home directory that prepare makes; what prepare
-// registers as clean-up runs before the directory is removed.
+// newProofOn is newProof with a home directory created by prepare. The cleanup functions of
+// prepare run before the directory is removed.
 func newProofOn(t *testing.T, prepare func(home string), members ...string) *proof {
 	t.Helper()
 	dir, err := os.MkdirTemp(strays.Short(), "tc")
@@ -94,7 +94,7 @@ func (p *proof) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// run runs the program; killAfter > 0 ends it with SIGKILL after that time.
+// run runs the program and kills it with SIGKILL after killAfter, if that is positive.
 func (p *proof) run(killAfter time.Duration, args ...string) (out string, killed bool, err error) {
 	var buf bytes.Buffer
 	cmd := p.command(args...)
@@ -126,8 +126,8 @@ func (p *proof) must(args ...string) string {
 	return out
 }
 
-// flicker runs supervisors of the team, one after the other, each killed with
-// SIGKILL after a while, until ctx ends. killed counts them.
+// flicker runs supervisors of the team one after the other and kills each with SIGKILL after a
+// while, until ctx is done. killed counts them.
 func (p *proof) flicker(ctx context.Context) {
 	for ; ctx.Err() == nil; p.killed.Add(1) {
 		cmd := p.command("supervise", "--team", "t")
@@ -135,14 +135,14 @@ func (p *proof) flicker(ctx context.Context) {
 			p.t.Error(err)
 			return
 		}
-		// Some die before they listen, most in the middle of their work.
+		// Some are killed before they listen, most of them at work.
 		select {
 		case <-time.After(rand.N(400 * time.Millisecond)):
 		case <-ctx.Done():
 		}
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
-		// And for a while there is none.
+		// For a while there is none.
 		select {
 		case <-time.After(rand.N(60 * time.Millisecond)):
 		case <-ctx.Done():
@@ -150,7 +150,7 @@ func (p *proof) flicker(ctx context.Context) {
 	}
 }
 
-// during runs work in n goroutines while supervisors come and go.
+// during runs work in n goroutines while supervisors are started and killed.
 func (p *proof) during(n int, work func(writer int) error) {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.t.Context(), 3*time.Minute)
@@ -170,8 +170,8 @@ func (p *proof) during(n int, work func(writer int) error) {
 	flicker.Wait()
 }
 
-// 16 processes at a time write while the supervisor that commits for them is
-// killed and started again: nothing is lost, nothing is there twice.
+// TestProofWritersSwitch checks that concurrent writers lose and duplicate nothing while the
+// supervisor that commits for them is repeatedly killed and restarted.
 func TestProofWritersSwitch(t *testing.T) {
 	t.Parallel()
 	p := newProof(t)
@@ -181,7 +181,7 @@ func TestProofWritersSwitch(t *testing.T) {
 	}
 	var added atomic.Int64
 	p.during(writers, func(w int) error {
-		for i := 0; i < each || p.killed.Load() < 3 && i < 100*each; i++ { // a fast machine is done before the third
+		for i := 0; i < each || p.killed.Load() < 3 && i < 100*each; i++ { // a fast machine finishes before the third kill
 			if _, _, err := p.run(0, "task", "add", fmt.Sprintf("w%d-%d", w, i)); err != nil {
 				return err
 			}
@@ -207,7 +207,7 @@ func TestProofWritersSwitch(t *testing.T) {
 		t.Fatalf("%d tasks, %d different; want %d", len(tasks), len(seen), want)
 	}
 
-	// The same with claims: every task is handed out once.
+	// The same holds for claims: every task is claimed once.
 	var mu sync.Mutex
 	claimed := map[string]int{}
 	p.during(writers, func(int) error {
@@ -229,23 +229,23 @@ func TestProofWritersSwitch(t *testing.T) {
 	}
 	for _, task := range tasks {
 		if claimed[task.ID] != 1 || task.Attempt != 1 || task.Status != team.TaskClaimed {
-			t.Errorf("task %s: told to %d claimers, %s, attempt %d", task.ID, claimed[task.ID], task.Status, task.Attempt)
+			t.Errorf("task %s: claimed by %d processes, %s, attempt %d", task.ID, claimed[task.ID], task.Status, task.Attempt)
 		}
 	}
 	p.sound(led)
 }
 
-// 16 writers send to one mailbox by the real program, and every third of their
-// processes is killed on the way, as are the supervisors. Whatever became durable
-// is in the mailbox once, in the order in which its writer sent it.
+// TestProofSendersAreKilled checks that many writers can send to one mailbox with the real
+// program while every third of their processes and the supervisors are killed. Every committed
+// message is in the mailbox once, in the order of its writer.
 func TestProofSendersAreKilled(t *testing.T) {
 	t.Parallel()
 	writers, each := 16, 12
 	if testing.Short() {
 		writers, each = 8, 5
 	}
-	// Each writer repeats what it does not know the end of, with the same key: then
-	// every message is there.
+	// Each writer repeats a send of unknown outcome with the same key, so that every message
+	// arrives.
 	t.Run("and repeat", func(t *testing.T) {
 		p := newProof(t, "box")
 		posted := p.hammer(writers, each, true)
@@ -260,8 +260,8 @@ func TestProofSendersAreKilled(t *testing.T) {
 	})
 }
 
-// hammer sends each messages from every writer while senders and supervisors are
-// killed. It returns what the ledger has, "writer-number" each, in its order.
+// hammer makes every writer send a number of messages while senders and supervisors are killed.
+// It returns the messages in the ledger, each "writer-number", in order.
 func (p *proof) hammer(writers, each int, repeat bool) []string {
 	p.t.Helper()
 	var kills atomic.Int64
@@ -297,8 +297,8 @@ func (p *proof) hammer(writers, each int, repeat bool) []string {
 	return posted
 }
 
-// mailed checks that the mailbox has what was posted, once each, and each writer's
-// in order, after the next supervisor has mailed what nobody lived to mail.
+// mailed checks that the mailbox has each posted message once, and those of each writer in order,
+// after the next supervisor has mailed the remaining ones.
 func (p *proof) mailed(posted []string) {
 	p.t.Helper()
 	sup := p.command("supervise", "--team", "t")
@@ -348,7 +348,7 @@ func (p *proof) mailed(posted []string) {
 	p.sound(led)
 }
 
-// perWriter lists the numbers of each writer's messages in the order they have.
+// perWriter lists the numbers of each writer's messages in their order.
 func perWriter(texts []string) map[string]string {
 	out := map[string]string{}
 	for _, text := range texts {

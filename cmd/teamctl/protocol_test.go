@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// A client in another language, written from docs/protocol.md alone, sends and
-// takes mail while the real program sends: nothing is lost, nothing is there twice,
-// everybody's order is kept, and neither finds a damaged file.
+// TestProofSecondImplementation checks that a client in another language, written from
+// docs/protocol.md alone, can send and take mail while the real program sends. Nothing is lost or
+// duplicated, the order of each sender is kept, and no file is damaged.
 func TestProofSecondImplementation(t *testing.T) {
 	t.Parallel()
 	python, err := exec.LookPath("python3")
@@ -34,7 +34,7 @@ func TestProofSecondImplementation(t *testing.T) {
 		}
 		return out.String(), nil
 	}
-	p.must("send", "box", "start-00") // makes the directories
+	p.must("send", "box", "start-00") // creates the directories
 	var wg sync.WaitGroup
 	for w := range theirs {
 		wg.Go(func() {
@@ -91,8 +91,9 @@ func TestProofSecondImplementation(t *testing.T) {
 	p.sound(p.ledger())
 }
 
-// Clients that lock by flock and empty the file before they write it, beside senders of
-// ours with a supervisor: nothing is lost or doubled, and no file is set aside.
+// TestProofInPlaceClients checks that clients that lock with flock and truncate the file before
+// they write it can run beside the real program's senders. Nothing is lost or duplicated, and no
+// file is moved aside.
 func TestProofInPlaceClients(t *testing.T) {
 	t.Parallel()
 	python, err := exec.LookPath("python3")

@@ -22,7 +22,7 @@ func ownHome(t *testing.T) {
 	}
 }
 
-// command runs a command line in this process and returns its result.
+// command runs a command line in this process and returns its output.
 func command(t *testing.T, args ...string) string {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -33,14 +33,15 @@ func command(t *testing.T, args ...string) string {
 	return out.String()
 }
 
-// A watched list says what is new when it is new, and ends with what it lists.
+// TestWatchedListFollows checks that a watched list writes new elements when they appear, and
+// exits when the listed team is deleted.
 func TestWatchedListFollows(t *testing.T) {
 	ownHome(t)
 	command(t, "create", "demo")
 	command(t, "task", "add", "one")
 	for _, c := range []struct {
 		args []string
-		do   [][]string // each brings the next line
+		do   [][]string // each causes the next line
 		want []string
 		ends bool // with the team
 	}{
@@ -87,7 +88,7 @@ func TestWatchedListFollows(t *testing.T) {
 			}
 		}
 		if !c.ends {
-			_ = r.Close() // who reads has gone
+			_ = r.Close() // the reader has exited
 			command(t, "create", "fourth")
 		}
 		select {
@@ -105,8 +106,8 @@ func TestWatchedListFollows(t *testing.T) {
 	}
 }
 
-// What a program reads line by line is written once for each new line; what people
-// read follows after an empty line.
+// TestReviser checks that each new line is written once in a format for programs, and that a new
+// text for people follows an empty line.
 func TestReviser(t *testing.T) {
 	t.Parallel()
 	var out, notes bytes.Buffer

@@ -11,9 +11,9 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// TestRenameRestartIsKilled: rename --restart is killed with kill -9 at some moment, every other time
-// with the supervisor. The member has one of the two names, with its session and its mail, and the
-// same command does the rest.
+// TestRenameRestartIsKilled kills rename --restart with SIGKILL at some moment, every other time
+// with the supervisor. The member has one of the two names, with its session and its mail, and
+// the same command completes the rename.
 func TestRenameRestartIsKilled(t *testing.T) {
 	rounds := 12
 	if testing.Short() {
@@ -38,7 +38,7 @@ func TestRenameRestartIsKilled(t *testing.T) {
 			if i%2 == 1 {
 				r.kill(r.supervisor())
 			}
-			_ = cmd.Process.Kill() // it may have ended
+			_ = cmd.Process.Kill() // it may have exited
 			<-ended
 		}
 		var m ledger.Member
@@ -56,7 +56,7 @@ func TestRenameRestartIsKilled(t *testing.T) {
 		}
 		r.until("the same command to do the rest", func() bool {
 			_, err := r.try(r.exe, "rename", "--restart", was, name)
-			if code := exitCode(err); code == 2 || code == 3 || code == 5 { // others: the stop, rename or start of the killed one is still under way
+			if code := exitCode(err); code == 2 || code == 3 || code == 5 { // other codes: the stop, rename or start of the killed one is still in progress
 				t.Fatal(err)
 			}
 			return err == nil

@@ -12,10 +12,11 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Each driver reads the completion script of its shell and prints what its
-// shell would offer for the words after it, one a line, descriptions cut off.
+// Each driver reads the completion script of its shell and prints the shell's suggestions for its
+// arguments, one per line, without descriptions.
 const (
-	// Without the bash-completion package, which the script asks for the words.
+	// Replaces a function of the bash-completion package, which the script calls to get the
+	// words.
 	bashDriver = `
 _get_comp_words_by_ref() { cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words=("${COMP_WORDS[@]}") cword=$COMP_CWORD; }
 source "$SCRIPT"
@@ -24,8 +25,8 @@ COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMP_LINE="$*" COMP_POINT=${#COMP_LINE}
 __start_teamctl 2>/dev/null
 printf '%s\n' "${COMPREPLY[@]}"
 `
-	// _describe is of the shell's completion system, which needs its line editor: this
-	// one prints what it would take of what it is given.
+	// _describe belongs to the completion system of zsh, which needs the line editor. This one
+	// prints the matching suggestions.
 	zshDriver = `
 compdef() { : }
 _describe() {
@@ -46,11 +47,11 @@ true
 `
 )
 
-// TestCompletionScripts runs the scripts that docs completions writes in the shells
-// that are installed: nouns, verbs, flags, and what is in a ledger.
+// TestCompletionScripts checks the scripts of docs completions in the installed shells: nouns,
+// verbs, flags, and contents of a ledger.
 func TestCompletionScripts(t *testing.T) {
 	t.Parallel()
-	dir, err := os.MkdirTemp("", "tc") // sockets lie in it: a short path
+	dir, err := os.MkdirTemp("", "tc") // a short path, for sockets
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +60,7 @@ func TestCompletionScripts(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	exe, err := exec.LookPath("teamctl") // a press of Tab starts it several times
+	exe, err := exec.LookPath("teamctl") // a completion starts it several times
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +124,7 @@ func TestCompletionScripts(t *testing.T) {
 				}
 				got := []string{}
 				for l := range strings.Lines(string(out)) {
-					if word := firstWord(l); word != "" { // what else is there describes it
+					if word := firstWord(l); word != "" { // the rest of the line is the description
 						got = append(got, word)
 					}
 				}

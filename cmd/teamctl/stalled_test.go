@@ -9,7 +9,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// TestStalledInPs: ps says that a teammate has stalled, and for how long.
+// TestStalledInPs checks that ps reports a stalled teammate, and for how long it has stalled.
 func TestStalledInPs(t *testing.T) {
 	t.Parallel()
 	a := &app{out: &output{}}

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestStatusInTmux: the line is in an option of the person's server, changes with the team,
-// and goes with the command, however that ends.
+// TestStatusInTmux checks that the status line is in an option of the person's tmux server,
+// follows the team, and is removed when the command exits, even if it is killed.
 func TestStatusInTmux(t *testing.T) {
 	r := newFaultRig(t)
 	socket := filepath.Join(r.dir, "p")
@@ -42,7 +42,7 @@ func TestStatusInTmux(t *testing.T) {
 	if err := c.Process.Signal(syscall.SIGINT); err != nil {
 		t.Error(err)
 	}
-	_ = c.Wait() // it ends by the signal
+	_ = c.Wait() // the signal ends it
 	shows("")
 
 	killed := follow()
@@ -53,7 +53,7 @@ func TestStatusInTmux(t *testing.T) {
 	_ = killed.Wait()
 	shows("")
 
-	// One whose line has been replaced leaves the other's alone.
+	// A command whose line was replaced leaves the new line alone.
 	sets := func() *exec.Cmd {
 		t.Helper()
 		c := follow()
@@ -74,8 +74,8 @@ func TestStatusInTmux(t *testing.T) {
 	shows("")
 }
 
-// TestStatusOfTheSession: the status line of the team's own session has the team's line, and the
-// way back.
+// TestStatusOfTheSession checks that the status line of the team's session has the team's line
+// and the keys to leave.
 func TestStatusOfTheSession(t *testing.T) {
 	r := newFaultRig(t)
 	r.teamctl("spawn", "a", "--backend", "tmux", "--", "sleep", "10000")

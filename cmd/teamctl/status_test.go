@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// Whatever waits for a person, teamctl alone fits the terminal that it is typed in.
+// TestWelcomeFits checks that the output of teamctl without arguments fits a terminal of at least
+// 16 lines, however many items wait for a person.
 func TestWelcomeFits(t *testing.T) {
 	t.Parallel()
 	for _, rows := range []int{12, 24, 50} {

@@ -13,7 +13,7 @@ import (
 	"github.com/teamctl/teamctl/internal/openpty"
 )
 
-// startOnTerminal starts a command that has a new terminal of its own.
+// startOnTerminal starts a command on a new terminal.
 func startOnTerminal(t *testing.T, c *exec.Cmd, cols, rows uint16) (master *os.File) {
 	t.Helper()
 	master, slave, err := openpty.Open()
@@ -34,15 +34,15 @@ func startOnTerminal(t *testing.T, c *exec.Cmd, cols, rows uint16) (master *os.F
 	return master
 }
 
-// terminalOutput is what a command writes to its terminal. A command blocks once it has written
-// more than the terminal holds, so everything is read as it comes.
+// terminalOutput is the output of a command on its terminal. It is read continuously, since a
+// command blocks once it has written more than the terminal holds.
 type terminalOutput struct {
 	tty  *os.File
 	mu   sync.Mutex // guards the destination
 	done chan struct{}
 }
 
-// readTerminal copies the output of a terminal to dst until the terminal has closed.
+// readTerminal copies the output of a terminal to dst until the terminal is closed.
 func readTerminal(tty *os.File, dst io.Writer) *terminalOutput {
 	o := &terminalOutput{tty: tty, done: make(chan struct{})}
 	go func() {

@@ -10,8 +10,8 @@ import (
 	"github.com/teamctl/teamctl/tool"
 )
 
-// TestAnswerToAnotherText: an answer that a person gave to another text than the request has by now
-// is refused, whatever it is.
+// TestAnswerToAnotherText checks that an answer is refused if the request has changed since it
+// was shown.
 func TestAnswerToAnotherText(t *testing.T) {
 	r := newFaultRig(t)
 	r.asks("ann", `permission Bash --input '{"command":"make"}'`)

@@ -14,10 +14,10 @@ import (
 	"github.com/teamctl/teamctl/tool"
 )
 
-// TestUpAtEveryDoor: a team file is compared, brought up, brought up again and cleared by
-// an MCP client, teamctl call, teamctl up and a Go program, with the same result. The
-// commands of a file that came with a repository run through none of them without a
-// person's consent, and what a person has agreed to runs through all.
+// TestUpAtEveryDoor checks that an MCP client, teamctl call, teamctl up and a Go program can
+// compare a team file, bring it up, repeat that and remove members, with the same results. The
+// commands of a file in a repository run through none of them without a person's consent, and
+// through all of them once a person has agreed.
 func TestUpAtEveryDoor(t *testing.T) {
 	for name, open := range map[string]func(*world) door{
 		"mcp": (*world).viaMCP, "call": (*world).viaCall, "verb": (*world).viaVerbs, "go": (*world).viaGo,
@@ -52,7 +52,7 @@ func TestUpAtEveryDoor(t *testing.T) {
 				t.Errorf("dry run of a new team: %s", got)
 			}
 			if list, err := (&tool.Env{Home: w.home()}).Teams(t.Context()); err != nil || len(list) != 0 {
-				t.Fatalf("a dry run has made a team: %v %v", list, err)
+				t.Fatalf("a dry run created a team: %v %v", list, err)
 			}
 			if out := up(map[string]any{}); len(out.Members) != 2 || len(out.Tasks) != 1 || out.Outcome != "" {
 				t.Errorf("up: %+v", out)
@@ -96,9 +96,9 @@ func TestUpAtEveryDoor(t *testing.T) {
 	}
 }
 
-// TestUpByALead: a program that leads the team brings up a file whose settings stay as they are.
-// It may not change those that only a person changes: it is refused before anything is done, and
-// in a dry run as well.
+// TestUpByALead checks that a program that leads the team can bring up a file that keeps the
+// current settings. A change of settings that only a person may change is refused before anything
+// is done, also in a dry run.
 func TestUpByALead(t *testing.T) {
 	for name, open := range map[string]func(*world) door{"mcp": (*world).viaMCP, "go": (*world).viaGo} {
 		t.Run(name, func(t *testing.T) {
@@ -147,7 +147,7 @@ func TestUpByALead(t *testing.T) {
 			write("team: demo\n" + settings + member)
 			refused("hooks, permissions, budgets, mcp")
 			if list, err := (&tool.Env{Home: w.home()}).Teams(t.Context()); err != nil || len(list) != 0 {
-				t.Fatalf("what was refused has made a team: %v %v", list, err)
+				t.Fatalf("a refused file created a team: %v %v", list, err)
 			}
 			if out := person("--dry-run"); len(out.Changes) != 6 || out.Changes[1].What+" "+out.Changes[1].Name != "setting hooks" {
 				t.Errorf("dry run of a new team: %+v", out.Changes)
@@ -164,7 +164,7 @@ func TestUpByALead(t *testing.T) {
 			write("team: demo\n" + strings.Replace(settings, "100000", "200000", 1) + member + more + strings.Replace(more, "name: b", "name: c", 1))
 			refused("budgets")
 			if got := names(); len(got) != 3 {
-				t.Errorf("what was refused has made members: %v", got)
+				t.Errorf("a refused file created members: %v", got)
 			}
 			write("team: demo\n" + strings.Replace(settings, "mcp: {files: {command: [cat]}}\n", "", 1) + member + more)
 			refused("mcp")
@@ -172,7 +172,7 @@ func TestUpByALead(t *testing.T) {
 				t.Errorf("dry run without servers: %+v", out.Changes)
 			}
 			if out := person(); out.Outcome != "" {
-				t.Errorf("a setting was changed, and the team is said to be up already: %+v", out)
+				t.Errorf("a setting was changed, but the team is reported as already up: %+v", out)
 			}
 			w.must(d, "TeamUp", map[string]any{"file": file}, &out)
 			w.must(d, "TeamShutdown", nil, nil)

@@ -12,9 +12,9 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// TestUpKilledIsCompleted: teamctl up is killed after its n-th event in the ledger. The
-// next one makes the rest, nothing twice, and the tasks are done. The same holds for the
-// operation, called alternately with the command.
+// TestUpKilledIsCompleted kills teamctl up after its n-th event in the ledger. The next up
+// completes it without duplicates, and the tasks are done. One of the two is the command and the
+// other the operation, in alternating order.
 func TestUpKilledIsCompleted(t *testing.T) {
 	r := newFaultRig(t)
 	const members, tasks = 5, 4
@@ -60,8 +60,8 @@ func TestUpKilledIsCompleted(t *testing.T) {
 	}
 }
 
-// upKilledAt runs an up and kills it when its team's ledger has so many events, or lets
-// it end.
+// upKilledAt runs an up and kills it once its team's ledger has that many events, unless it exits
+// before.
 func (r *faultRig) upKilledAt(up []string, name string, events int64) {
 	r.Helper()
 	cmd := exec.Command(r.exe, up...)
@@ -92,6 +92,6 @@ func (r *faultRig) upKilledAt(up []string, name string, events int64) {
 		seq, err := ledger.New(db, ledger.Direct(db)).LastEvent(r.Context())
 		return err == nil && seq >= events
 	})
-	_ = cmd.Process.Kill() // it may have ended
+	_ = cmd.Process.Kill() // it may have exited
 	<-ended
 }

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestVerbsAlone: a verb is called in verbs what it calls itself, and is the same
-// command whether it was made with all others or alone.
+// TestVerbsAlone checks that verbs lists each command under its own name, and that a command is
+// the same whether it is created alone or with all others.
 func TestVerbsAlone(t *testing.T) {
 	t.Parallel()
 	a := func() *app { return &app{out: newOutput(os.Stdout, os.Stderr, false), stdin: strings.NewReader("")} }
@@ -17,7 +17,7 @@ func TestVerbsAlone(t *testing.T) {
 		for _, v := range g.all {
 			c := v.make(a())
 			if c.Name() != v.name || seen[v.name] {
-				t.Errorf("%s stands as %s in verbs", c.Name(), v.name)
+				t.Errorf("%s is listed as %s in verbs", c.Name(), v.name)
 			}
 			seen[v.name] = true
 			for _, alias := range c.Aliases {

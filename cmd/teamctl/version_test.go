@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestReleased: a version that the go command knows is shown as it is; the pseudo-version of a
-// repository without tags is not one.
+// TestReleased checks that a version known to the go command is shown as it is, except for the
+// pseudo-version of a repository without tags.
 func TestReleased(t *testing.T) {
 	t.Parallel()
 	for module, want := range map[string]string{
@@ -28,7 +28,8 @@ func TestReleased(t *testing.T) {
 	}
 }
 
-// TestReleaseOfTheChangelog: the program says the newest release of the changelog.
+// TestReleaseOfTheChangelog checks that the program's version is the newest release in the
+// changelog.
 func TestReleaseOfTheChangelog(t *testing.T) {
 	t.Parallel()
 	dirs, err := filepath.Glob(filepath.Join("..", "..", "docs", "changelog", "v*"))
@@ -47,12 +48,13 @@ func TestReleaseOfTheChangelog(t *testing.T) {
 		}
 	}
 	if release != newest {
-		t.Errorf("the program says %s, docs/changelog %s", release, newest)
+		t.Errorf("the version is %s, the newest release in docs/changelog is %s", release, newest)
 	}
 }
 
-// TestCutRelease: scripts/release moves the entries, sets the version and commits both; it takes
-// later entries into a release without a tag, and refuses anything else without a change.
+// TestCutRelease checks that scripts/release moves the entries, sets the version and commits
+// both. It adds later entries to a release that has no tag, and otherwise fails without changing
+// anything.
 func TestCutRelease(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -15,8 +15,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// page TEAM DEED: the page is served, a browser logs in by the printed link, asks for a deed, in
-// JSON, and shows the mail and the tasks of the team; then the page is stopped.
+// page TEAM DEED: serves the page, logs in with the printed link, posts the action, in JSON,
+// prints the answer and the views of the team, and stops the page.
 func cmdPage(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: page team deed")
@@ -33,7 +33,7 @@ func cmdPage(ts *testscript.TestScript, neg bool, args []string) {
 	defer func() {
 		ts.Check(cmd.Process.Signal(syscall.SIGINT))
 		_, _ = io.Copy(io.Discard, out)
-		_ = cmd.Wait() // the status says it
+		_ = cmd.Wait() // ExitCode reports the result
 		if got := cmd.ProcessState.ExitCode(); got != 130 && got != 0 {
 			ts.Fatalf("the page ended with %v", cmd.ProcessState)
 		}

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// Words of other programs lead to commands that exist, and are none themselves.
+// TestOtherWords checks that words of other programs lead to existing commands and are not
+// commands themselves.
 func TestOtherWords(t *testing.T) {
 	t.Parallel()
 	o, _, _ := testOutput(false)
@@ -14,7 +15,7 @@ func TestOtherWords(t *testing.T) {
 	for path, words := range otherWords {
 		verb, left, err := root.Find(strings.Fields(path))
 		if err != nil || len(left) > 0 || verb == root {
-			t.Errorf("%q is no verb: %v", path, err)
+			t.Errorf("%q is not a verb: %v", path, err)
 			continue
 		}
 		for _, w := range words {
