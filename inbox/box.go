@@ -186,6 +186,11 @@ func (h *holding) replace(elements [][]byte, sync bool) error {
 	if err != nil {
 		return err
 	}
+	return h.replaceText(out, sync)
+}
+
+// replaceText is replace for the text of a whole mailbox.
+func (h *holding) replaceText(out []byte, sync bool) error {
 	if err := h.stillHeld(); err != nil {
 		return err
 	}

@@ -21,8 +21,11 @@ type Entry struct {
 	Timestamp string // ISO 8601 with milliseconds, UTC
 	Color     string // the sender's colour; may be empty
 	Read      bool
-	ID        string // msg_id; empty for older clients
-	Type      string // for example "message"; may be empty
+	// Taken means that this package has set the read mark in the file, and that
+	// no program has formatted the file since; see MarkTaken.
+	Taken bool
+	ID    string // msg_id; empty for older clients
+	Type  string // for example "message"; may be empty
 
 	// Extra holds all other keys, in their order.
 	Extra team.JSONObject
@@ -164,7 +167,7 @@ func ownKey(key string) bool {
 // decode decodes an element of data. A value of the wrong type counts as
 // absent.
 func decode(data []byte, e element, index int) Entry {
-	out := Entry{Index: index, Read: e.done}
+	out := Entry{Index: index, Read: e.done, Taken: e.done && e.read.end > 0 && data[e.read.end] == takenMark[len(takenMark)-1]}
 	_, _ = scanObject(data, e.start, 1, func(key, value span) {
 		raw := data[value.start:value.end]
 		k, _ := unquote(data[key.start:key.end])

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+	"time"
 
 	"github.com/teamctl/teamctl/internal/atomicfile"
 	"github.com/teamctl/teamctl/team"
@@ -135,6 +136,56 @@ func (h *holding) fill(name string, elements [][]byte) error {
 		err = io.ErrShortWrite
 	}
 	return errors.Join(err, f.Close())
+}
+
+// takenMark is the read mark that MarkTaken sets. Programs format the mailbox
+// when they write it, which removes the space.
+const takenMark = "true "
+
+// ReadSince returns when another program has read the mailbox, if that was after
+// the last write to it. It is false where the system does not record that.
+func (b *Box) ReadSince() (at time.Time, ok bool) {
+	info, err := os.Lstat(b.Path())
+	if err != nil {
+		return time.Time{}, false
+	}
+	return readSince(info)
+}
+
+func readSince(info fs.FileInfo) (at time.Time, ok bool) {
+	at, ok = accessed(info)
+	return at, ok && at.After(info.ModTime())
+}
+
+// MarkTaken marks the entries with these ids as read if another program has
+// read the mailbox since it was last written to (see ReadSince), and returns
+// how many. That is for programs that take unread entries without the lock and
+// mark them later: until then their next look takes them again. A program that
+// is reading the file reads it to its end, since it is replaced.
+func (b *Box) MarkTaken(ctx context.Context, ids map[string]bool) (marked int, err error) {
+	err = b.hold(ctx, "write to", false, false, func(h *holding) error {
+		data, info, elems, err := h.settled()
+		if err != nil || info == nil {
+			return err
+		}
+		if _, read := readSince(info); !read {
+			return nil
+		}
+		for i, e := range elems {
+			if e.obj && !e.done && string(data[e.read.start:e.read.end]) == "false" && ids[decode(data, e, i).ID] {
+				copy(data[e.read.start:], takenMark)
+				marked++
+			}
+		}
+		if marked == 0 {
+			return nil
+		}
+		return h.replaceText(data, false)
+	})
+	if err != nil {
+		return 0, err
+	}
+	return marked, nil
 }
 
 // Drop removes the entries with these keys (see Entry.Key) from the file.
