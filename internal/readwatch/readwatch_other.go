@@ -1,0 +1,12 @@
+//go:build !linux
+
+package readwatch
+
+import (
+	"errors"
+	"fmt"
+)
+
+func watch(dir string, _ func(string)) (*Watcher, error) {
+	return nil, fmt.Errorf("watch reads in %s: %w", dir, errors.ErrUnsupported)
+}
