@@ -62,9 +62,10 @@ type bridge struct {
 	hub      team.Watcher
 	owners   map[string]string // see ownerOf
 	patience time.Duration     // recordWithin
-	told     map[string]bool   // refusals and conflicts that were reported
-	passes   atomic.Int64      // for tests: constant at rest
-	since    int64             // mail posted up to here predates the bridge
+	taken    *taker
+	told     map[string]bool // refusals and conflicts that were reported
+	passes   atomic.Int64    // for tests: constant at rest
+	since    int64           // mail posted up to here predates the bridge
 }
 
 // Run mirrors until ctx ends or the native team is deleted; neither is an error. A second bridge
@@ -125,6 +126,7 @@ func open(ctx context.Context, in In) (*bridge, func() error, error) {
 	sum := sha256.Sum256([]byte(n.id()))
 	b := &bridge{in: in, native: n, id: n.id(), hub: in.Team.Env.Watch, told: map[string]bool{}, owners: map[string]string{}, patience: recordWithin,
 		locks: filepath.Join(in.Team.Layout.Locks(), "bridge-"+hex.EncodeToString(sum[:6]))}
+	b.taken = newTaker(n, b.box)
 	if b.hub == nil {
 		b.hub = new(dirwatch.Hub)
 	}
@@ -198,6 +200,7 @@ func (b *bridge) follow(ctx context.Context) error {
 		return err
 	}
 	defer stop()
+	defer b.taken.follow()()
 	pause := firstPause
 	again := time.NewTimer(0)
 	defer again.Stop()

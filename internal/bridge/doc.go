@@ -41,7 +41,8 @@
 // and in place, so the old file is read once more after the rename, and changes in it are merged.
 //
 // Some versions mark all entries as read, whether they have read them or not: unless the config
-// shows a newer version, a mailbox with unread mail gets no more.
+// shows a newer version, a mailbox with unread mail gets no more. Their marks may come late, and
+// until then they take the same mail again: the bridge marks it once the mailbox was read (taken.go).
 //
 // A task that both sides have changed stays as it is in the ledger, which is authoritative.
 package bridge

@@ -241,12 +241,17 @@ func (p *pass) mailTo(ctx context.Context, session, there string) error {
 	if err != nil {
 		return err
 	}
-	waiting, taking, err := p.accept(ctx, box, there, waiting)
+	u, err := p.accept(ctx, box, there, waiting)
 	if err != nil {
 		return err
 	}
+	defer func() {
+		if p.takesAll(there) {
+			p.taken.expect(there, u.handed)
+		}
+	}()
 	var b batch
-	for _, o := range waiting {
+	for _, o := range u.waiting {
 		if o.Message.Seq <= p.since {
 			continue
 		}
@@ -256,26 +261,33 @@ func (p *pass) mailTo(ctx context.Context, session, there string) error {
 		p.addOut(&b, o)
 	}
 	if there == team.LeadName {
-		if err := p.addEnded(ctx, &b, waiting); err != nil {
+		if err := p.addEnded(ctx, &b, u.waiting); err != nil {
 			return err
 		}
 	}
 	if len(b.entries) == 0 {
 		return nil
 	}
-	if taking && !p.bursts {
+	if u.taking && !p.bursts {
 		p.sayWaits(there)
 		return nil
 	}
 	// Checked before any write, since each attempt would trigger the next one.
-	if entries, err := box.Look(); err != nil {
+	entries, err := box.Look()
+	if err != nil {
 		return err
-	} else if !mayAdd(p.bursts)(entries) {
+	}
+	if !mayAdd(p.bursts)(entries) || p.markAwaited(there, entries, &u) {
 		p.sayWaits(there)
 		return nil
 	}
 	if err := p.wakeFirst(ctx, there); err != nil {
 		return err
+	}
+	for _, e := range b.entries {
+		if !isFrame(e.Text) {
+			u.handed[e.ID] = true
+		}
 	}
 	return p.deliver(ctx, box, there, b)
 }

@@ -138,10 +138,17 @@ func readPart(file string, most int64) (data []byte, err error) {
 	return io.ReadAll(io.LimitReader(f, most))
 }
 
+// underway is mail to one native member that the bridge has handed over.
+type underway struct {
+	waiting []ledger.Outgoing // the mail that waits now
+	taking  bool              // a message was taken out of the mailbox and is not in the conversation yet
+	handed  map[string]bool   // messages that are unread in the mailbox, or marked by the bridge only
+}
+
 // accept marks messages in the native program's conversation as accepted, and lost ones to be
-// given again. It returns the mail that waits now, and whether a message was taken out of the
-// mailbox and is not in the conversation yet.
-func (p *pass) accept(ctx context.Context, box *inbox.Box, there string, waiting []ledger.Outgoing) (_ []ledger.Outgoing, taking bool, err error) {
+// given again.
+func (p *pass) accept(ctx context.Context, box *inbox.Box, there string, waiting []ledger.Outgoing) (underway, error) {
+	u := underway{waiting: waiting, handed: map[string]bool{}}
 	var open []ledger.Outgoing
 	for _, o := range waiting {
 		if o.Delivery.State.HandedOver() {
@@ -149,52 +156,62 @@ func (p *pass) accept(ctx context.Context, box *inbox.Box, there string, waiting
 		}
 	}
 	if len(open) == 0 {
-		return waiting, false, nil
+		return u, nil
 	}
 	entries, err := box.Look()
 	if err != nil {
-		return nil, false, err
+		return u, err
 	}
-	unread := map[string]bool{}
+	unread, marked := map[string]bool{}, map[string]bool{}
 	for _, e := range entries {
 		unread[e.ID] = unread[e.ID] || !e.Read
+		marked[e.ID] = marked[e.ID] || e.Taken
 	}
 	var talk *record
 	var marks []ledger.DeliveryMark
 	for _, o := range open {
-		if unread[o.Message.ID] {
+		id := o.Message.ID
+		text, _ := p.wordsThere(o.Message)
+		frame := isFrame(text) // its program handles these itself, and does not show them to its model
+		if !frame && (unread[id] || marked[id]) {
+			u.handed[id] = true
+		}
+		if unread[id] {
 			continue
 		}
-		m := ledger.DeliveryMark{MessageID: o.Message.ID, Recipient: o.Delivery.Recipient, State: team.Accepted,
+		m := ledger.DeliveryMark{MessageID: id, Recipient: o.Delivery.Recipient, State: team.Accepted,
 			Evidence: "its program took it from the mailbox", IfStates: []team.DeliveryState{team.Injected, team.Unknown}}
-		if text, _ := p.wordsThere(o.Message); !isFrame(text) { // its program handles the others itself, and does not show them to its model
+		if !frame {
 			if talk == nil {
 				r, err := p.record(p.cfg, there)
 				if err != nil {
-					return nil, false, err
+					return u, err
 				}
 				talk = &r
 			}
 			switch {
 			case talk.holds(text):
 				m.Evidence = "the transcript of " + there + " holds it"
-			case talk.ended && time.Since(time.UnixMilli(o.Delivery.At)) > p.patience:
+			case talk.ended && time.Since(time.UnixMilli(o.Delivery.At)) > p.patience && (!marked[id] || !p.mayMark(there)):
 				m.State, m.Reason, m.Evidence = team.Held, takenAndLost, ""
+				if marked[id] {
+					p.taken.mistake(there)
+				}
 			default:
-				taking, p.soon = true, p.soon || !p.in.Once
+				u.taking, p.soon = true, p.soon || !p.in.Once
 				continue
 			}
 		}
 		marks = append(marks, m)
 	}
 	if len(marks) == 0 {
-		return waiting, taking, nil
+		return u, nil
 	}
 	if _, err = p.led().MarkMany(ctx, marks); err != nil {
-		return nil, false, err
+		return u, err
 	}
-	waiting, err = p.led().Waiting(ctx, open[0].Delivery.Session)
-	return waiting, taking, err
+	u.waiting, err = p.led().Waiting(ctx, open[0].Delivery.Session)
+	return u, err
 }
 
 // isFrame reports whether a text is a protocol message of the program.
