@@ -76,9 +76,21 @@ func overBridge(ctx context.Context, w *world, c agentlab.Client) (note string, 
 	asItIs := func(text string) string { return text }
 	t, err := w.settledAs(ctx, c, letters, asItIs)
 	if err == nil {
-		err = t.Err(false)
+		err = t.Err(true)
 	}
 	if err != nil {
+		return t.String(), err
+	}
+	// What the program has taken twice is ahead of this one in its queue.
+	last := agentlab.Nasty(w.token("last"), 1)
+	if err := w.post(ctx, "native", last); err != nil {
+		return t.String(), err
+	}
+	if after, err := w.settledAs(ctx, c, last, asItIs); err != nil || after.Err(false) != nil {
+		return t.String(), errors.Join(err, after.Err(false))
+	}
+	t = c.Compare(letters, w.model.Requests(), asItIs)
+	if err := t.Err(false); err != nil {
 		return t.String(), err
 	}
 	if err := b.kill(); err != nil {
