@@ -4,88 +4,127 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"slices"
+	"unicode/utf8"
 )
 
 // Object is a JSON object that preserves the order and the bytes of its fields.
-type Object struct {
-	names  []string
-	values map[string]json.RawMessage
+type Object struct{ fields []field }
+
+type field struct {
+	name  string
+	value json.RawMessage
 }
 
-// ParseObject parses a JSON object.
+// ParseObject parses a JSON object. It copies raw.
 func ParseObject(raw []byte) (*Object, error) {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	t, err := d.Token()
-	if err != nil {
-		return nil, err
+	if !json.Valid(raw) {
+		return nil, errors.New("not valid JSON")
 	}
-	if t != json.Delim('{') {
+	rest := skipSpace(bytes.Clone(raw))
+	if rest[0] != '{' {
 		return nil, errors.New("not a JSON object")
 	}
 	o := &Object{}
-	for d.More() {
-		name, err := d.Token()
-		if err != nil {
-			return nil, err
+	for rest = skipSpace(rest[1:]); rest[0] != '}'; rest = skipSpace(rest) {
+		if rest[0] == ',' {
+			rest = skipSpace(rest[1:])
 		}
-		var v json.RawMessage
-		if err := d.Decode(&v); err != nil {
-			return nil, err
-		}
-		o.Set(name.(string), v)
-	}
-	if _, err := d.Token(); err != nil {
-		return nil, err
+		n := valueLen(rest)
+		name := Text(json.RawMessage(rest[:n]))
+		rest = skipSpace(skipSpace(rest[n:])[1:]) // after the colon
+		n = valueLen(rest)
+		o.Set(name, json.RawMessage(rest[:n:n]))
+		rest = rest[n:]
 	}
 	return o, nil
 }
 
+func skipSpace(b []byte) []byte { return bytes.TrimLeft(b, " \t\r\n") }
+
+// valueLen returns the length of the value at the start of valid JSON.
+func valueLen(b []byte) int {
+	depth := 0
+	for i := 0; i < len(b); i++ {
+		switch b[i] {
+		case '"':
+			for i++; b[i] != '"'; i++ {
+				if b[i] == '\\' {
+					i++
+				}
+			}
+		case '{', '[':
+			depth++
+			continue
+		case '}', ']':
+			if depth == 0 {
+				return i // the end of a number or a word, and of what is around it
+			}
+			depth--
+		case ',', ' ', '\t', '\r', '\n':
+			if depth == 0 {
+				return i
+			}
+			continue
+		default:
+			continue
+		}
+		if depth == 0 {
+			return i + 1
+		}
+	}
+	return len(b)
+}
+
 // Names returns the names of the fields, in order.
-func (o *Object) Names() []string { return o.names }
+func (o *Object) Names() []string {
+	names := make([]string, len(o.fields))
+	for i, f := range o.fields {
+		names[i] = f.name
+	}
+	return names
+}
+
+func (o *Object) index(name string) int {
+	return slices.IndexFunc(o.fields, func(f field) bool { return f.name == name })
+}
 
 // Get returns the value of a field; nil if there is none.
-func (o *Object) Get(name string) json.RawMessage { return o.values[name] }
+func (o *Object) Get(name string) json.RawMessage {
+	if i := o.index(name); i >= 0 {
+		return o.fields[i].value
+	}
+	return nil
+}
 
 // Text returns the value of a string field; "" for any other value.
-func (o *Object) Text(name string) string { return Text(o.values[name]) }
+func (o *Object) Text(name string) string { return Text(o.Get(name)) }
 
 // Set sets a field; a new one comes last.
 func (o *Object) Set(name string, v json.RawMessage) {
-	if o.values == nil {
-		o.values = map[string]json.RawMessage{}
+	if i := o.index(name); i >= 0 {
+		o.fields[i].value = v
+		return
 	}
-	if _, ok := o.values[name]; !ok {
-		o.names = append(o.names, name)
-	}
-	o.values[name] = v
+	o.fields = append(o.fields, field{name, v})
 }
 
 // Drop removes a field.
 func (o *Object) Drop(name string) {
-	if _, ok := o.values[name]; !ok {
-		return
-	}
-	delete(o.values, name)
-	names := o.names[:0]
-	for _, n := range o.names {
-		if n != name {
-			names = append(names, n)
-		}
-	}
-	o.names = names
+	o.fields = slices.DeleteFunc(o.fields, func(f field) bool { return f.name == name })
 }
 
 // Bytes encodes the object.
 func (o *Object) Bytes() json.RawMessage {
 	var b bytes.Buffer
 	b.WriteByte('{')
-	for i, n := range o.names {
+	for i, f := range o.fields {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		b.Write(Quote(n))
+		b.Write(Quote(f.name))
 		b.WriteByte(':')
-		b.Write(o.values[n])
+		b.Write(f.value)
 	}
 	b.WriteByte('}')
 	return b.Bytes()
@@ -118,11 +157,28 @@ func IsString(raw json.RawMessage) bool { return len(raw) >= 2 && raw[0] == '"' 
 
 // Text decodes a JSON string; it returns "" for any other value.
 func Text(raw json.RawMessage) string {
+	if !IsString(raw) {
+		return ""
+	}
+	if in := raw[1 : len(raw)-1]; verbatim(in) {
+		return string(in)
+	}
 	var s string
-	if !IsString(raw) || json.Unmarshal(raw, &s) != nil {
+	if json.Unmarshal(raw, &s) != nil {
 		return ""
 	}
 	return s
+}
+
+// verbatim reports whether a JSON string is equal to its text. It must be ASCII, since invalid UTF-8 is
+// replaced.
+func verbatim(in []byte) bool {
+	for _, c := range in {
+		if c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
 }
 
 // Quote encodes a JSON string with as few escapes as possible.

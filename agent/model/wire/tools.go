@@ -17,7 +17,7 @@ func Tools(all []model.Tool) []model.Tool {
 	out := slices.Clone(all)
 	slices.SortFunc(out, func(a, b model.Tool) int { return cmp.Compare(a.Name, b.Name) })
 	for i := range out {
-		if _, err := ParseObject(out[i].Schema); err != nil || !json.Valid(out[i].Schema) {
+		if _, err := ParseObject(out[i].Schema); err != nil {
 			out[i].Schema = json.RawMessage(noInput)
 		}
 	}
@@ -40,5 +40,5 @@ func Input(text string) json.RawMessage {
 // Whole reports whether the text of an input is complete.
 func Whole(text string) bool {
 	_, err := ParseObject([]byte(text))
-	return err == nil && json.Valid([]byte(text))
+	return err == nil
 }
