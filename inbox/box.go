@@ -128,7 +128,7 @@ func (h *holding) open(flag int) (*os.File, fs.FileInfo, error) {
 		var named fs.FileInfo
 		if named, err = h.root.Lstat(h.name); err == nil {
 			if err = h.box.trust(named, h.box.Path(), 0); err == nil && !os.SameFile(named, opened) {
-				err = team.Errorf(team.CodeDenied, "%s was replaced while it was opened", h.box.Path())
+				err = team.Errorf(team.CodeDenied, "%s %w", h.box.Path(), errReplaced)
 			}
 		}
 	}
@@ -137,6 +137,8 @@ func (h *holding) open(flag int) (*os.File, fs.FileInfo, error) {
 	}
 	return f, opened, nil
 }
+
+var errReplaced = errors.New("was replaced while it was opened")
 
 // trust returns an error for a file that is not of the wanted type, belongs to
 // another user, or is world-writable.

@@ -35,10 +35,13 @@ func (b *Box) Look() (out []Entry, err error) {
 	return decodeAll(data, elems), err
 }
 
-// settled reads the file and fails if it is incomplete. An empty file is being
-// written, since an empty mailbox has brackets.
+// settled reads the file and fails if it is incomplete or being replaced. An
+// empty file is being written, since an empty mailbox has brackets.
 func (h *holding) settled() ([]byte, fs.FileInfo, []element, error) {
 	data, info, err := h.load()
+	if errors.Is(err, errReplaced) {
+		err = team.Errorf(team.CodeUnavailable, "it %w", errReplaced).WithReason(team.ReasonUnsettled)
+	}
 	if err != nil || info == nil {
 		return nil, nil, nil, err
 	}

@@ -1,10 +1,13 @@
 package inbox
 
 import (
+	"errors"
 	"os"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/teamctl/teamctl/team"
 )
 
 // TestMarkTaken: entries are marked only after another program's read of the file as it is, only
@@ -77,5 +80,55 @@ func TestMarkTaken(t *testing.T) {
 	write(strings.ReplaceAll(string(text), " ", ""))
 	if got, err = b.Look(); err != nil || !got[1].Read || got[1].Taken {
 		t.Errorf("after the program has written it: %+v (%v)", got, err)
+	}
+}
+
+// TestLookAtReplaced: a program that replaces its mailbox while a guest opens it is no hostile file:
+// the guest looks again.
+func TestLookAtReplaced(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	b, err := Open(dir, dir, "bob")
+	if err != nil {
+		t.Fatal(err)
+	}
+	replace := func() error {
+		next := b.Path() + ".tmp"
+		return errors.Join(os.WriteFile(next, []byte("[]"), 0o600), os.Rename(next, b.Path()))
+	}
+	if err := replace(); err != nil {
+		t.Fatal(err)
+	}
+	quit, done := make(chan struct{}), make(chan error, 1)
+	go func() {
+		for {
+			select {
+			case <-quit:
+				done <- nil
+				return
+			default:
+			}
+			if err := replace(); err != nil {
+				done <- err
+				return
+			}
+		}
+	}()
+	whole := 0
+	for range 3000 {
+		_, err := b.Look()
+		if err == nil {
+			whole++
+		} else if team.ReasonOf(err) != team.ReasonUnsettled {
+			t.Error(err)
+			break
+		}
+	}
+	close(quit)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if whole == 0 {
+		t.Error("it was never whole")
 	}
 }
