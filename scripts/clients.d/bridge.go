@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -131,6 +132,7 @@ func (w *world) makeNative(c agentlab.Client) error {
 // bridging is a bridge that runs until it is killed.
 type bridging struct {
 	cmd  *exec.Cmd
+	said bytes.Buffer // its errors
 	done bool
 }
 
@@ -140,7 +142,7 @@ func (w *world) bridgeArgs(more ...string) []string {
 
 func (w *world) bridge() (*bridging, error) {
 	b := &bridging{cmd: exec.Command(w.exe, w.bridgeArgs()...)}
-	b.cmd.Dir, b.cmd.Env = w.Repo, w.Env
+	b.cmd.Dir, b.cmd.Env, b.cmd.Stderr = w.Repo, w.Env, &b.said
 	if err := b.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start the bridge: %w", err)
 	}
@@ -157,7 +159,7 @@ func (b *bridging) kill() error {
 		return fmt.Errorf("kill the bridge: %w", err)
 	}
 	if err := b.cmd.Wait(); err == nil || b.cmd.ProcessState.Exited() {
-		return fmt.Errorf("the bridge has ended by itself: %s", b.cmd.ProcessState)
+		return fmt.Errorf("the bridge has ended by itself: %s: %s", b.cmd.ProcessState, b.said.String())
 	}
 	return nil
 }
