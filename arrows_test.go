@@ -181,6 +181,10 @@ var rooms = map[string]room{
 		may: []string{"team", "ledger"}, never: append([]string{"net"}, noExec...),
 		why: "who may use a model now, for every process that asks one",
 	},
+	"supervisor/hands": {
+		may: []string{"team", "ledger"}, never: append([]string{"net"}, noExec...),
+		why: "who can take tasks, and which no member can: it reads the ledger and changes nothing",
+	},
 	"supervisor/state": {
 		may: []string{"team", "ledger"}, never: append([]string{"net"}, noExec...),
 		why: "what an agent does, from what was observed: pure functions, but for the age of a log",
@@ -206,12 +210,12 @@ var rooms = map[string]room{
 		why: "the roster as files have it, for a ledger that is made anew: it changes nothing",
 	},
 	"supervisor": {
-		may:  []string{"supervisor/approval", "supervisor/loop", "supervisor/policy", "supervisor/rename", "supervisor/rest", "supervisor/trees", "supervisor/delivery", "supervisor/quota", "supervisor/state", "supervisor/usage", "team", leaf, "internal/dirwatch", "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/bundle", "backends/holder", "ledger", "inbox", "mail", "worktree", "internal/hooks", "internal/publish", "internal/sink"},
+		may:  []string{"supervisor/approval", "supervisor/loop", "supervisor/policy", "supervisor/rename", "supervisor/rest", "supervisor/trees", "supervisor/delivery", "supervisor/hands", "supervisor/quota", "supervisor/state", "supervisor/usage", "team", leaf, "internal/dirwatch", "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/bundle", "backends/holder", "ledger", "inbox", "mail", "worktree", "internal/hooks", "internal/publish", "internal/sink"},
 		libs: []string{multierr}, never: noSQL,
 		why: "the supervisor is handed its backends and what to launch: it knows no terminal, tool, agent or screen",
 	},
 	"tool": {
-		may:  []string{"team", leaf, "internal/dirwatch", "backends", "internal/cgroup", "internal/proc", "internal/run", "ledger", "inbox", "mail", "worktree", "internal/hooks", "internal/permit", "internal/publish", "internal/sink", "internal/taskfile", "supervisor", "supervisor/found", "supervisor/trees", "supervisor/approval", "supervisor/quota", "supervisor/state", "tool/teamfile"},
+		may:  []string{"team", leaf, "internal/dirwatch", "backends", "internal/cgroup", "internal/proc", "internal/run", "ledger", "inbox", "mail", "worktree", "internal/hooks", "internal/permit", "internal/publish", "internal/sink", "internal/taskfile", "supervisor", "supervisor/found", "supervisor/trees", "supervisor/approval", "supervisor/hands", "supervisor/quota", "supervisor/state", "tool/teamfile"},
 		libs: []string{xsys}, never: append([]string{"flag"}, noSQL...),
 		why: "every operation once, for every edge: no printing, no flags, no MCP",
 	},
@@ -323,7 +327,7 @@ var rooms = map[string]room{
 		why: "documents for a browser, from the data of view alone: they know no server",
 	},
 	"tool/look": {
-		may: []string{"team", leaf, "internal/dirwatch", "internal/view", "ledger", "supervisor/state", "tool"}, never: append([]string{"net"}, noExec...),
+		may: []string{"team", leaf, "internal/dirwatch", "internal/view", "ledger", "supervisor/hands", "supervisor/state", "tool"}, never: append([]string{"net"}, noExec...),
 		why: "fills what screens show from the ledger and from what stands behind it, and changes nothing",
 	},
 	"internal/tui": {

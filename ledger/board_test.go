@@ -168,7 +168,7 @@ func TestLongBoardsAreNotWalked(t *testing.T) {
 	l := newTeam(t, "a")
 	for name, q := range map[string]string{
 		"the numbers": sqlCounts, "what is free": sqlFree, "tasks in hand": sqlInHand, "tasks that are named": sqlBoardOf,
-		"what a worker may take": sqlRunnable, "what members may take": sqlTakeable, "a worker's claim": sqlClaimRunnable,
+		"what a worker may take": sqlRunnable, "what members may take": sqlTakeable, "what is ready": sqlReadyTasks, "a worker's claim": sqlClaimRunnable,
 	} {
 		p := plan(t, l, strings.NewReplacer("?1", "'[]'", "?2", "'[]'", "?3", "1", "?4", "1", "?5", "1", "?", "1").Replace(q))
 		for step := range strings.Lines(p) {

@@ -31,6 +31,11 @@ const (
 		OR EXISTS (SELECT 1 FROM tasks INDEXED BY idx_tasks_assigned WHERE ` + takeable + `notBefore = 0 AND owner IS NOT NULL
 			AND owner IN (SELECT value FROM json_each(?2))` + hasCommand + `)
 		OR EXISTS (SELECT 1 FROM tasks INDEXED BY idx_tasks_later WHERE notBefore > 0 AND ` + takeable + `(` + freeOnes + ` OR ` + ownOnes + `))`
+	sqlReadyTasks = `SELECT ` + taskCols + ` FROM tasks WHERE id IN (
+		SELECT id FROM (SELECT id FROM tasks INDEXED BY idx_tasks_ready WHERE ` + takeable + `notBefore = 0 AND owner IS NULL ORDER BY priority DESC, seq LIMIT ?1)
+		UNION ALL SELECT id FROM (SELECT id FROM tasks INDEXED BY idx_tasks_assigned WHERE ` + takeable + `notBefore = 0 AND owner IS NOT NULL LIMIT ?1)
+		UNION ALL SELECT id FROM (SELECT id FROM tasks INDEXED BY idx_tasks_later WHERE notBefore > 0 AND ` + takeable + `true LIMIT ?1))
+		ORDER BY seq LIMIT ?1`
 	sqlTakeableOf = `SELECT EXISTS (SELECT 1 FROM tasks WHERE id IN (SELECT value FROM json_each(?5)) AND ` + takeable + `(` + freeOnes + ` OR ` + ownOnes + `))`
 )
 
@@ -46,6 +51,12 @@ func (l *Ledger) Takeable(ctx context.Context, by Takers, ids ...string) (bool, 
 		return yes, r.Scan(&yes)
 	}, q, args...)
 	return err == nil && some[0], err
+}
+
+// ReadyTasks returns up to limit pending tasks without unmet dependencies,
+// although maybe not yet due, in the order of their numbers.
+func (l *Ledger) ReadyTasks(ctx context.Context, limit int) ([]Task, error) {
+	return read(ctx, l.db, "read ready tasks", scanTask, sqlReadyTasks, limit)
 }
 
 // HasCommand reports whether a worker may take the task, which means running

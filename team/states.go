@@ -154,6 +154,11 @@ func ParseRole(s string) (Role, error) {
 		WithHint("use one of leader, executor, reviewer, observer, operator")
 }
 
+// TakesTasks reports whether a member with the role may work on tasks.
+func (r Role) TakesTasks() bool {
+	return r == RoleLeader || r == RoleExecutor || r == RoleOperator
+}
+
 // RestartPolicy says when an exited member is started again.
 type RestartPolicy string
 
@@ -220,6 +225,9 @@ func ParseMode(s string) (Mode, error) {
 	return "", Errorf(CodeInvalid, "unknown permission mode %q", s).
 		WithHint("use one of default, acceptEdits, bypassPermissions, plan, delegate, dontAsk")
 }
+
+// TakesTasks reports whether a member in the mode may work on tasks.
+func (m Mode) TakesTasks() bool { return m != ModePlan && m != ModeDelegate }
 
 // Kind is the kind of a message in the ledger.
 type Kind string

@@ -37,6 +37,21 @@ func TestTableOfModes(t *testing.T) {
 	}
 }
 
+// What package team says about who takes tasks, for rooms below this one, is what the tables say.
+func TestWhoTakesTasks(t *testing.T) {
+	t.Parallel()
+	for role, g := range roles[OpTaskWork] {
+		if role.TakesTasks() != (g != no) {
+			t.Errorf("role %s: %v", role, role.TakesTasks())
+		}
+	}
+	for _, m := range []team.Mode{"", team.ModeDefault, team.ModeAcceptEdits, team.ModeBypass, team.ModePlan, team.ModeDelegate, team.ModeDontAsk} {
+		if m.TakesTasks() != ModeHas(m, OpTaskWork) {
+			t.Errorf("mode %q: %v", m, m.TakesTasks())
+		}
+	}
+}
+
 // A leader in delegate mode gets the same refusals from the operations themselves, through every
 // door.
 func TestDelegateAtTheDoors(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor/hands"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -37,11 +38,11 @@ func (t *Team) Wait(ctx context.Context, in WaitIn) (_ Progress, err error) {
 			if in.Each != nil {
 				in.Each(p)
 			}
-			hands, err := t.hands(ctx, p.Members)
+			by, err := hands.Of(ctx, t.Ledger, p.Members)
 			if err != nil {
 				return p, err
 			}
-			if done, err := ended(p, in.Tasks, hands); done || err != nil {
+			if done, err := ended(p, in.Tasks, by); done || err != nil {
 				return p, err
 			}
 		}
@@ -187,7 +188,7 @@ func (w *waiting) takeable(ctx context.Context, p Progress, ids ...string) (bool
 			return false, err
 		}
 	}
-	h, err := w.hands(ctx, p.Members)
+	h, err := hands.Of(ctx, w.Ledger, p.Members)
 	if err != nil || len(h.Any)+len(h.Run) == 0 {
 		return false, err
 	}
@@ -209,7 +210,7 @@ func (t *Team) Progress(ctx context.Context) (Progress, error) {
 }
 
 // ended reports whether the awaited tasks have ended, and the failures.
-func ended(p Progress, ids []string, by hands) (bool, error) {
+func ended(p Progress, ids []string, by hands.Hands) (bool, error) {
 	byID := make(map[string]ledger.Task, len(p.Tasks))
 	for _, task := range p.Tasks {
 		byID[task.ID] = task
@@ -253,9 +254,9 @@ func ended(p Progress, ids []string, by hands) (bool, error) {
 				left = append(left, task)
 			}
 		}
-		return true, by.none(left)
+		return true, by.Short(left).Err()
 	case len(left) > 0:
-		return true, by.none(left)
+		return true, by.Short(left).Err()
 	case len(failed)+len(stuck) == 0:
 		return true, nil
 	}

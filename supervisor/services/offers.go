@@ -90,8 +90,7 @@ func takesOffers(m loop.Member) bool {
 	switch {
 	case team.KindOf(m.Spec.Agent).Worker || m.Activity != team.Idle || m.Observed != team.Running || m.Paused,
 		m.Desired != team.WantRunning || m.Busy,
-		m.Role == team.RoleReviewer || m.Role == team.RoleObserver,
-		m.Spec.Mode == team.ModePlan || m.Spec.Mode == team.ModeDelegate:
+		!m.Role.TakesTasks(), !m.Spec.Mode.TakesTasks():
 		return false
 	}
 	return true

@@ -10,6 +10,7 @@ import (
 
 	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor/hands"
 	"github.com/teamctl/teamctl/supervisor/state"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
@@ -18,7 +19,6 @@ import (
 const (
 	failedShown = 20  // number of failed tasks, newest first
 	mergesRead  = 50  // number of finished merges, newest first
-	pendingRead = 50  // number of pending tasks, oldest first
 	budgetShare = 0.8 // share of a budget from which on it is shown
 )
 
@@ -239,26 +239,15 @@ func usage(u tool.Usage, now time.Time) (list []view.Need) {
 
 // stranded returns ready work that no member can take.
 func stranded(ctx context.Context, t *tool.Team, members []ledger.Member) ([]view.Need, error) {
-	if len(members) <= 1 { // no members yet, or all have left
-		return nil, nil
-	}
-	pending, err := t.Ledger.Tasks(ctx, ledger.TaskFilter{Status: team.TaskPending, Limit: pendingRead})
-	if err != nil {
+	short, err := hands.Stranded(ctx, t.Ledger, members)
+	if short == nil {
 		return nil, err
 	}
-	ready := slices.DeleteFunc(pending, func(x ledger.Task) bool { return len(x.BlockedBy) > 0 })
-	why := t.Stranded(ctx, members, ready)
-	if why == nil {
-		return nil, nil
-	}
-	if !team.IsCode(why, team.CodeUnavailable) {
-		return nil, why
-	}
-	command := team.HintOf(why)
+	command := short.Hint
 	if !strings.HasPrefix(command, "teamctl ") {
 		command = "teamctl ps"
 	}
-	return []view.Need{{Kind: view.NeedHands, Text: why.Error(), Command: command}}, nil
+	return []view.Need{{Kind: view.NeedHands, Text: short.Err().Error(), Command: command}}, nil
 }
 
 func ledgerID(id int64) string { return strconv.FormatInt(id, 10) }
