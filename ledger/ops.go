@@ -84,6 +84,7 @@ const (
 	opApprovalAnswer       = "approval.answer"
 	opIntentFinish         = "intent.finish"
 	opAutoClaim            = "autoclaim.set"
+	opStranded             = "stranded.set"
 	opRunClose             = "run.close"
 	opTaskReassign         = "task.reassign"
 	opTasksOffer           = "tasks.offer"
@@ -173,6 +174,7 @@ var ops = map[string]opSpec{
 	opApprovalAnswer:       once(answerApproval),
 	opIntentFinish:         once(finishIntent),
 	opAutoClaim:            once(setAutoClaim),
+	opStranded:             once(setStranded),
 	opRunClose:             once(closeRun),
 	opTaskReassign:         once(reassignTask),
 	opTasksOffer:           once(offerTasks),

@@ -147,7 +147,7 @@ func (s *Supervisor) serve() {
 	}
 	s.services = []loop.Service{
 		services.NewMailboxes(t, s.policy.Repair, s.cfg.LeadMail, boot), services.NewLitter(t), services.NewExpiry(t), s.joined,
-		s.publisher, s.checkpoints, services.NewOverlaps(t, git, s.policy.Edits), services.NewNotifications(t), services.NewStalls(t),
+		s.publisher, s.checkpoints, services.NewOverlaps(t, git, s.policy.Edits), services.NewNotifications(t), services.NewStalls(t), services.NewStranded(t),
 		services.NewWALWatch(t, s.policy.Log, s.policy.LogPause, s.policy.LogRest), s.copies, services.NewLeftovers(t), services.NewTotals(t),
 		services.NewHooks(t, s.cfg.Env), s.offers, s.intents,
 		services.NewVerifications(t, s.policy.Repair, verifyPlace{s}),

@@ -73,6 +73,7 @@ const (
 	EventTaskVerifying    = "task.verifying"
 	EventTaskVerified     = "task.verified"
 	EventTaskVerifyFailed = "task.verify_failed"
+	EventTaskStranded     = "task.stranded"
 	EventTaskDeleted      = "task.deleted"
 	EventLeaseTaken       = "lease.taken"
 	EventLeaseReleased    = "lease.released"
@@ -207,6 +208,7 @@ var events = []Word{
 	{EventTaskVerifying, "The verification command of a task started."},
 	{EventTaskVerified, "The verification command of a task passed."},
 	{EventTaskVerifyFailed, "The verification command of a task failed."},
+	{EventTaskStranded, "No member can take any of the ready tasks; the id is that of the first one."},
 	{EventTaskDeleted, "A task was deleted."},
 	{EventLeaseTaken, "A member leased the files that match a pattern."},
 	{EventLeaseReleased, "A member gave up a lease of files."},

@@ -46,7 +46,7 @@ const (
 	Approval Kind = "approval" // a request waits for an answer
 	Dialog   Kind = "dialog"   // a question at the screen of a member's program
 	Member   Kind = "member"   // a member failed
-	Task     Kind = "task"     // a task failed
+	Task     Kind = "task"     // a task failed, or no member can take the ready ones
 	Merge    Kind = "merge"    // a merge has conflicts or failed
 	Mail     Kind = "mail"     // nothing tells what became of a message
 	Limit    Kind = "limit"    // a provider takes no more for now

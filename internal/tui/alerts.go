@@ -120,6 +120,9 @@ func atWork(s view.Snapshot) bool {
 func inAlert(list []view.Need) string {
 	if len(list) == 1 {
 		n := list[0]
+		if n.Kind == view.NeedHands { // it names the tasks and the reason
+			return view.Clean(n.Text)
+		}
 		return strings.TrimSpace(needWho(n)+": "+needWord(n)) + ", " + view.Clean(n.Text)
 	}
 	var names []string

@@ -73,6 +73,12 @@ func TestAlerts(t *testing.T) {
 	be("with the focus", pass(time.Minute))
 	focused = false
 	be("seen with the focus", pass(time.Minute))
+	last := len(m.snap.Needs)
+	m.snap.Needs = append(m.snap.Needs, view.Need{Kind: view.NeedHands, Text: "no member can take task 5: bob is stopped"})
+	be("tasks that no member can take", pass(time.Minute), "no member can take task 5: bob is stopped")
+	m.snap.Needs[last].Text = "no member can take tasks 5, 6: bob is stopped"
+	be("more of them", pass(time.Minute))
+	m.snap.Needs = m.snap.Needs[:last]
 
 	work := func(name string, doing team.Activity) {
 		for i := range m.snap.Members {

@@ -120,6 +120,7 @@ var sentences = map[string]string{
 	team.EventTaskVerifying:    "{it} is being verified",
 	team.EventTaskVerified:     "{it} passed its verification",
 	team.EventTaskVerifyFailed: "{it} failed its verification",
+	team.EventTaskStranded:     "no member can take {it}, or any other ready task",
 	team.EventTaskDeleted:      "{who} deleted {it}",
 	team.EventLeaseTaken:       "{who} leased {it}",
 	team.EventLeaseReleased:    "{who} gave up the lease of {it}",

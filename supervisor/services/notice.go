@@ -11,12 +11,13 @@ import (
 	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/internal/sink"
 	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/supervisor/hands"
 	"github.com/teamctl/teamctl/team"
 )
 
 // outside are the events, or their prefixes, that have notices.
 var outside = []string{
-	team.EventApprovalAsked, team.EventMemberActivity, team.EventMemberState, team.EventMemberStalled, team.EventTaskFailed, team.MergeEvents,
+	team.EventApprovalAsked, team.EventMemberActivity, team.EventMemberState, team.EventMemberStalled, team.EventTaskFailed, team.EventTaskStranded, team.MergeEvents,
 	team.EventMessageUnknown, team.EventUsageLimited, team.EventUsageBudgetWarned, team.EventUsageBudgetUsedUp,
 }
 
@@ -45,6 +46,13 @@ func noticeOf(key string, e ledger.Event) (told, bool) {
 		return say(sink.Member, e.ID, "teamctl attach "+e.ID, "%s works and has shown nothing for ten minutes", e.ID)
 	case e.What == team.EventTaskFailed:
 		return say(sink.Task, "task:"+e.ID, "teamctl task show "+e.ID, "task %s failed", e.ID)
+	case e.What == team.EventTaskStranded:
+		var short hands.Shortage
+		_ = json.Unmarshal(e.Data, &short) // a notice without details still counts
+		if len(short.Tasks) == 0 {
+			short.Tasks = []string{e.ID}
+		}
+		return say(sink.Task, "task:"+e.ID, cmp.Or(short.Why, "see its members")+": "+cmp.Or(short.Hint, "teamctl ps"), "no member can take %s", short.What())
 	case e.What == team.EventMergeConflict:
 		return say(sink.Merge, "", "teamctl merge queue --all", "merge %s has conflicts", e.ID)
 	case e.What == team.EventMergeRed:

@@ -222,7 +222,13 @@ func (n *Notifications) still(ctx context.Context, batch []told) (out []told) {
 			if err == nil && !slices.ContainsFunc(list, func(d ledger.Delivery) bool { return d.State == team.Unknown && d.Recipient == t.notice.Select }) {
 				continue // it has turned up
 			}
-		case sink.Member, sink.Task, sink.Merge, sink.Limit, sink.Budget, sink.Done:
+		case sink.Task:
+			if t.notice.What == team.EventTaskStranded {
+				if short, err := stranded(ctx, n.team.Ledger); err == nil && short == nil {
+					continue // somebody can take them now
+				}
+			}
+		case sink.Member, sink.Merge, sink.Limit, sink.Budget, sink.Done:
 		}
 		if base != "" {
 			t.notice.Link = strings.TrimSuffix(base, "/") + "/t/" + url.PathEscape(n.key)
