@@ -385,6 +385,7 @@ var testRooms = map[string][]string{
 	"internal/hooks":            {"internal/proc"},   // to see that nothing is left of a command
 	"internal/courier":          {"internal/courier/couriertest", "internal/openpty"},
 	"internal/tui":              {"internal/openpty"},
+	"internal/tui/term":         {"internal/openpty"},
 	"internal/view/page":        {"team"}, // the states of a sample
 	"internal/web":              {"internal/web/webtest"},
 	"internal/courier/codex":    {"internal/fakecli", "internal/courier/couriertest", leaf},

@@ -41,7 +41,31 @@ type UI struct {
 
 // Run shows the screen until the person leaves it, the terminal is gone or ctx ends, which are no
 // errors. It restores the terminal.
-func (u *UI) Run(ctx context.Context) (err error) {
+func (u *UI) Run(ctx context.Context) error {
+	t, painted, restore, err := u.open()
+	if err != nil {
+		return err
+	}
+	return u.on(ctx, t, t.Events, painted, restore)
+}
+
+// open opens the terminal; restore ends that.
+func (u *UI) open() (t *term.Terminal, painted <-chan paint, restore func(), err error) {
+	paints, quit := make(chan paint, 8), make(chan struct{})
+	t, err = term.Open(term.Options{Path: u.Terminal, Color: u.Color, Mouse: u.Mouse, Tmux: u.Tmux}, func(frame int, at time.Time) {
+		select {
+		case paints <- paint{frame, at}:
+		case <-quit:
+		}
+	})
+	return t, paints, func() {
+		close(quit)
+		t.Close()
+	}, err
+}
+
+// on is Run on an open terminal.
+func (u *UI) on(ctx context.Context, t terminal, events <-chan term.Event, painted <-chan paint, restore func()) (err error) {
 	m := newModel()
 	m.style, m.ascii, m.readOnly, m.name = Style{On: u.Color}, u.ASCII, u.ReadOnly, u.Team
 	if u.Keys != nil {
@@ -49,17 +73,6 @@ func (u *UI) Run(ctx context.Context) (err error) {
 	}
 	if u.Notice != "" {
 		m.say(u.Notice, true)
-	}
-	painted := make(chan paint, 8)
-	quit := make(chan struct{})
-	t, err := term.Open(term.Options{Path: u.Terminal, Color: u.Color, Mouse: u.Mouse, Tmux: u.Tmux}, func(frame int, at time.Time) {
-		select {
-		case painted <- paint{frame, at}:
-		case <-quit:
-		}
-	})
-	if err != nil {
-		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	r := &run{
@@ -70,8 +83,7 @@ func (u *UI) Run(ctx context.Context) (err error) {
 		crash := recover()
 		r.finishWriting()
 		cancel()
-		close(quit)
-		t.Close()
+		restore()
 		r.leaveTeam()
 		r.all.Wait()
 		if crash == nil {
@@ -94,7 +106,7 @@ func (u *UI) Run(ctx context.Context) (err error) {
 		}
 		r.enterTeam(u.Team)
 	}
-	return r.loop(t.Events, painted)
+	return r.loop(events, painted)
 }
 
 // report records a panic in a file, since the terminal is covered by the screen.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -64,11 +63,13 @@ type Terminal struct {
 	screen tcell.Screen
 	dev    *device
 	line   io.Writer
+	held   *valid
 	tmux   func(ctx context.Context, format string) (string, error)
 	color  bool
 
 	frames                  chan Frame // newest frame not painted yet
 	redo                    chan struct{}
+	drop                    chan struct{} // tells the reader to drop an input for which there is no room
 	quit                    chan struct{}
 	reader, painter, alerts sync.WaitGroup
 	once                    sync.Once
@@ -94,7 +95,8 @@ func open(line tcell.Tty, dev *device, o Options, painted func(frame int, at tim
 	if !o.Color {
 		opts = append(opts, tcell.OptColors(0))
 	}
-	screen, err := tcell.NewTerminfoScreenFromTty(line, opts...)
+	held := newValid(line)
+	screen, err := tcell.NewTerminfoScreenFromTty(held, opts...)
 	if err == nil {
 		err = screen.Init()
 	}
@@ -108,8 +110,8 @@ func open(line tcell.Tty, dev *device, o Options, painted func(frame int, at tim
 	screen.EnableFocus()
 	events := make(chan Event, 64)
 	t := &Terminal{
-		Events: events, screen: screen, dev: dev, line: line, tmux: o.Tmux, color: o.Color, painted: painted,
-		frames: make(chan Frame, 1), redo: make(chan struct{}, 1), quit: make(chan struct{}),
+		Events: events, screen: screen, dev: dev, line: line, held: held, tmux: o.Tmux, color: o.Color, painted: painted,
+		frames: make(chan Frame, 1), redo: make(chan struct{}, 1), drop: make(chan struct{}), quit: make(chan struct{}),
 	}
 	t.reader.Go(func() { t.read(events) })
 	t.painter.Go(t.paint)
@@ -188,14 +190,14 @@ func (t *Terminal) put(f Frame) {
 func (t *Terminal) Pause(f func()) error {
 	t.mu.Lock()
 	t.paused = true
-	err := t.screen.Suspend()
+	err := t.release()
 	t.mu.Unlock()
 	if err != nil {
 		return fmt.Errorf("release the terminal: %w", err)
 	}
 	f()
 	t.mu.Lock()
-	err = t.screen.Resume()
+	err = t.resume()
 	t.paused = false
 	t.mu.Unlock()
 	if err != nil {
@@ -203,6 +205,39 @@ func (t *Terminal) Pause(f func()) error {
 	}
 	t.Redraw()
 	return nil
+}
+
+// release restores the terminal.
+func (t *Terminal) release() error {
+	defer t.dropping()()
+	t.held.hold()
+	return t.screen.Suspend()
+}
+
+// resume is the opposite of release.
+func (t *Terminal) resume() error {
+	defer t.dropping()()
+	return t.screen.Resume()
+}
+
+// dropping lets the reader drop input for which there is no room, until it is stopped: the library
+// passes on what was typed before it ends or begins, and who takes events waits for that.
+func (t *Terminal) dropping() (stop func()) {
+	var dropper sync.WaitGroup
+	done := make(chan struct{})
+	dropper.Go(func() {
+		for {
+			select {
+			case t.drop <- struct{}{}:
+			case <-done:
+				return
+			}
+		}
+	})
+	return func() {
+		close(done)
+		dropper.Wait()
+	}
 }
 
 // Suspend restores the terminal and stops the process group, as Ctrl-z does, until the shell
@@ -226,117 +261,8 @@ func (t *Terminal) Close() {
 		}
 		t.alerts.Wait()
 		t.painter.Wait() // the library's screen may not be drawn on while it ends
+		_ = t.release()  // while its queues are still emptied
 		t.screen.Fini()
 		t.reader.Wait()
 	})
-}
-
-// read converts the library's events.
-func (t *Terminal) read(out chan<- Event) {
-	defer close(out)
-	var pasted *strings.Builder
-	down := false
-	for ev := range t.screen.EventQ() {
-		e := Event{At: time.Now()}
-		switch ev := ev.(type) {
-		case *tcell.EventPaste:
-			if ev.Start() {
-				pasted = &strings.Builder{}
-				continue
-			}
-			if pasted == nil {
-				continue
-			}
-			e.Kind, e.Text = Paste, pasted.String()
-			pasted = nil
-		case *tcell.EventKey:
-			e.Kind, e.Key = Key, keyName(ev)
-			if pasted != nil {
-				pasted.WriteString(typed(e.Key))
-				continue
-			}
-			if e.Key == "" {
-				continue
-			}
-		case *tcell.EventMouse:
-			e.Kind = Mouse
-			e.X, e.Y = ev.Position()
-			switch b := ev.Buttons(); {
-			case b&tcell.WheelUp != 0:
-				e.Key = "wheel-up"
-			case b&tcell.WheelDown != 0:
-				e.Key = "wheel-down"
-			case b&tcell.Button1 != 0 && down:
-				e.Key = "drag"
-			case b&tcell.Button1 != 0:
-				e.Key, down = "left", true
-			case b&tcell.Button2 != 0:
-				e.Key = "right"
-			default:
-				if !down {
-					continue
-				}
-				e.Key, down = "release", false
-			}
-		case *tcell.EventResize:
-			e.Kind = Resize
-			e.X, e.Y = ev.Size()
-		case *tcell.EventFocus:
-			e.Kind, e.Focused = Focus, ev.Focused
-		case *tcell.EventError:
-			e.Kind = Gone
-		default:
-			continue
-		}
-		select {
-		case out <- e:
-		case <-t.quit:
-			return
-		}
-	}
-}
-
-// names has the names of keys without a character.
-var names = map[tcell.Key]string{
-	tcell.KeyEnter: "enter", tcell.KeyEsc: "esc", tcell.KeyTab: "tab", tcell.KeyBacktab: "backtab", tcell.KeyBackspace: "backspace",
-	tcell.KeyDelete: "delete", tcell.KeyUp: "up", tcell.KeyDown: "down", tcell.KeyLeft: "left", tcell.KeyRight: "right",
-	tcell.KeyHome: "home", tcell.KeyEnd: "end", tcell.KeyPgUp: "pgup", tcell.KeyPgDn: "pgdn",
-}
-
-func keyName(ev *tcell.EventKey) string {
-	if ev.Modifiers()&(tcell.ModAlt|tcell.ModMeta) != 0 {
-		return "" // a key that the screen does not use
-	}
-	if ev.Key() == tcell.KeyRune {
-		if ev.Modifiers()&tcell.ModCtrl != 0 {
-			return "ctrl-" + strings.ToLower(ev.Str())
-		}
-		if ev.Str() == " " {
-			return "space"
-		}
-		return ev.Str()
-	}
-	if name, ok := names[ev.Key()]; ok {
-		return name
-	}
-	if k := ev.Key(); k >= tcell.KeyCtrlA && k <= tcell.KeyCtrlZ {
-		return "ctrl-" + string(rune('a'+k-tcell.KeyCtrlA))
-	}
-	return ""
-}
-
-// typed returns the text that a key types.
-func typed(key string) string {
-	switch key {
-	case "enter", "ctrl-j":
-		return "\n"
-	case "tab":
-		return "\t"
-	case "space":
-		return " "
-	}
-	if _, size := decode(key); size == len(key) {
-		return key
-	}
-	return ""
 }

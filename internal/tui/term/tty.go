@@ -25,6 +25,8 @@ type device struct {
 	fd    int
 	saved *xterm.State
 	stop  func() // stops watching for size changes
+	ends  bool   // the screen ends: each write has giveUp
+	stuck bool   // a write had that and failed, so more would
 }
 
 func (d *device) Start() error {
@@ -48,7 +50,7 @@ func (d *device) Start() error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("prepare the terminal: %w", err), f.Close())
 	}
-	d.file, d.fd = f, fd
+	d.file, d.fd, d.ends, d.stuck = f, fd, false, false
 	return nil
 }
 
@@ -66,19 +68,36 @@ func (d *device) Read(b []byte) (int, error) {
 }
 
 func (d *device) Write(b []byte) (int, error) {
-	if f := d.open(); f != nil {
-		return f.Write(b)
+	d.mu.Lock()
+	f, stuck := d.file, d.stuck
+	switch {
+	case f == nil:
+		d.mu.Unlock()
+		return 0, os.ErrClosed
+	case stuck:
+		d.mu.Unlock()
+		return 0, os.ErrDeadlineExceeded
+	case d.ends: // since the write began, not since the end did: this program may be slow, too
+		_ = f.SetWriteDeadline(time.Now().Add(giveUp))
 	}
-	return 0, os.ErrClosed
+	d.mu.Unlock()
+	n, err := f.Write(b)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		d.mu.Lock()
+		d.stuck = true
+		d.mu.Unlock()
+	}
+	return n, err
 }
 
 // Drain ends a blocked Read. A running write gets a moment to complete.
 func (d *device) Drain() error {
+	d.giveUpSoon()
 	f := d.open()
 	if f == nil {
 		return nil
 	}
-	return errors.Join(f.SetReadDeadline(time.Now()), f.SetWriteDeadline(time.Now().Add(giveUp)))
+	return f.SetReadDeadline(time.Now())
 }
 
 // giveUp is how long the end of the screen waits for a terminal that accepts no output.
@@ -98,10 +117,13 @@ func (d *device) Stop() error {
 
 func (d *device) Close() error { return d.Stop() }
 
-// giveUpSoon ends a blocked Write.
+// giveUpSoon ends a blocked Write, and bounds those to come.
 func (d *device) giveUpSoon() {
-	if f := d.open(); f != nil {
-		_ = f.SetWriteDeadline(time.Now().Add(giveUp)) // a file without deadlines does not block either
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.file != nil && !d.ends {
+		d.ends = true
+		_ = d.file.SetWriteDeadline(time.Now().Add(giveUp)) // a file without deadlines does not block either
 	}
 }
 
