@@ -10,10 +10,12 @@ import (
 
 // valid is a terminal that delivers only what the library can take: valid UTF-8, since its decoder
 // never gets past any other byte; and nothing once it is held, since the library does not end while
-// it has more input than its queues. Invalid bytes are dropped.
+// it has more input than its queues; and no keys of Windows terminals, which race in it with a change
+// of the size. Invalid bytes are dropped.
 type valid struct {
 	tcell.Tty
 	rest []byte // start of a character whose end was not read yet
+	csi  csi    // how far a control sequence has come
 
 	mu      sync.Mutex
 	changed sync.Cond // of the following
@@ -82,6 +84,7 @@ func (v *valid) read(b []byte) (int, error) {
 		got, err := v.Tty.Read(b[n:])
 		whole, rest := onlyValid(b[:n+got])
 		v.rest = append(v.rest[:0], rest...)
+		v.csi.noWinKeys(whole)
 		if len(whole) > 0 || got == 0 || err != nil {
 			return len(whole), err
 		}
@@ -103,4 +106,35 @@ func onlyValid(b []byte) (whole, rest []byte) {
 		b = b[size:]
 	}
 	return whole, nil
+}
+
+// csi is how far a control sequence has come: nowhere, after ESC, after its introducer, within its
+// parameters.
+type csi int
+
+const (
+	noCSI csi = iota
+	csiEscape
+	csiBegun
+	csiParams
+)
+
+// noWinKeys makes keys of Windows terminals (ESC [ ... _), which are not asked for, sequences without
+// a meaning.
+func (c *csi) noWinKeys(b []byte) {
+	for i, x := range b {
+		switch {
+		case x == 0x1b:
+			*c = csiEscape
+		case *c == csiEscape && x == '[', x == 0x9b && i > 0 && b[i-1] == 0xc2: // the latter is one character
+			*c = csiBegun
+		case *c >= csiBegun && x >= 0x20 && x < 0x40:
+			*c = csiParams
+		default:
+			if *c == csiParams && x == '_' {
+				b[i] = 'g'
+			}
+			*c = noCSI
+		}
+	}
 }

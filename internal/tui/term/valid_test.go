@@ -21,6 +21,21 @@ func (p *pieces) Read(b []byte) (n int, err error) {
 	return n, nil
 }
 
+// Keys of Windows terminals are taken away, and no other "_".
+func TestNoWinKeys(t *testing.T) {
+	t.Parallel()
+	var c csi
+	got := ""
+	for _, s := range []string{"a_\x1b_\x1b[_", "\x1b[0;0;27;1;0;1_\x1b[6", "5_\u009b65;1_", "\x1b[1A_\x1b[1;2\x1b_", "\x1b", "[1", "_"} {
+		b := []byte(s)
+		c.noWinKeys(b)
+		got += string(b)
+	}
+	if want := "a_\x1b_\x1b[_" + "\x1b[0;0;27;1;0;1g\x1b[65g\u009b65;1g" + "\x1b[1A_\x1b[1;2\x1b_" + "\x1b[1g"; got != want {
+		t.Errorf("%q; want %q", got, want)
+	}
+}
+
 // Bytes that are not UTF-8 are dropped, and a character may come in pieces.
 func TestValid(t *testing.T) {
 	t.Parallel()
