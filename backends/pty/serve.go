@@ -22,8 +22,9 @@ const (
 	clientMax = 1 << 20
 	// clientWithin limits one write to a client.
 	clientWithin = 10 * time.Second
-	// helloWithin limits the time until a new client's hello.
-	helloWithin = 5 * time.Second
+	// helloWithin limits the time until a new client's hello. A client that is stopped by the load of
+	// the machine between its connect and its hello is served.
+	helloWithin = time.Minute
 	// inputFrameMax limits the size of one frame from a client.
 	inputFrameMax = 2 << 20
 	clientsMax    = 64
