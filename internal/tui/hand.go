@@ -25,7 +25,7 @@ func (r *run) event(e term.Event) (leave bool) {
 			r.typed(e.At)
 		}
 	case term.Mouse:
-		r.mouse(e)
+		return r.mouse(e)
 	case term.Key:
 		why := r.guard.key(e.At)
 		m.lastKey = e.At

@@ -7,8 +7,8 @@ import (
 	"github.com/teamctl/teamctl/internal/tui/term"
 )
 
-// mouse handles a click or the wheel.
-func (r *run) mouse(e term.Event) {
+// mouse handles a click or the wheel; true leaves the screen.
+func (r *run) mouse(e term.Event) (leave bool) {
 	m := r.m
 	switch e.Key {
 	case "wheel-down", "wheel-up":
@@ -32,22 +32,23 @@ func (r *run) mouse(e term.Event) {
 			if n, ok := strings.CutPrefix(g.id, "choice:"); ok {
 				_, _ = fmt.Sscan(n, &m.over.at) // it is a number
 				if list := m.matching(); m.over.at < len(list) {
-					r.chosen(list[m.over.at], e)
+					return r.chosen(list[m.over.at], e)
 				}
-				return
+				return false
 			}
 			if m.over.kind != noOverlay {
-				return
+				return false
 			}
 			if m.cursor == g.id && e.At.Sub(m.lastKey) < settle/4 { // a double click
 				r.open()
-				return
+				return false
 			}
 			m.lastKey = e.At
 			m.choose(g.id)
-			return
+			return false
 		}
 	case "right":
-		r.command("menu", e)
+		return r.command("menu", e)
 	}
+	return false
 }
