@@ -311,6 +311,11 @@ func TestCompactionLoopEnds(t *testing.T) {
 				}
 				return false
 			})
+			if c.refuses { // the next turn is not refused, and is answered
+				f.refuses.Store(false)
+				s.tell("go on")
+				s.said("the chain is done")
+			}
 		})
 	}
 }
