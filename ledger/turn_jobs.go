@@ -20,9 +20,16 @@ const (
 	// A turn that has begun and whose process is gone, or that waits for its budget.
 	sqlJobBegun = `SELECT ` + jobCols + ` FROM turn_jobs WHERE session = ? AND state = 'queued' AND attempt > 0 ORDER BY rank DESC, id LIMIT 1`
 	sqlJobsOpen = `SELECT ` + jobCols + ` FROM turn_jobs WHERE session = ? AND state IN ('queued', 'running') ORDER BY id`
-	sqlJobList  = `SELECT ` + jobCols + ` FROM turn_jobs WHERE (?1 = '' OR session = ?1) AND (NOT ?2 OR state IN ('queued', 'running'))
-		AND (?3 = '' OR session IN (SELECT session_key FROM sessions WHERE member = ?3)) ORDER BY id`
-	sqlJobPut = `INSERT INTO turn_jobs(session, lane, cause, rank, hop, input, not_before, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`
+	// Turns of a session, of all sessions of a member, or of all; the open ones by the indexes of their
+	// states, since each agent looks for its own at every change.
+	sqlJobList       = `SELECT ` + jobCols + ` FROM turn_jobs`
+	sqlJobsOfSession = `session = ?1`
+	sqlJobsOfMember  = `session IN (SELECT session_key FROM sessions WHERE member = ?1)`
+	sqlJobsOrder     = ` ORDER BY id`
+	sqlOpenJobs      = sqlJobList + ` WHERE id IN (SELECT id FROM turn_jobs WHERE state = 'queued' UNION ALL SELECT id FROM turn_jobs WHERE state = 'running')` + sqlJobsOrder
+	sqlOpenJobsOf    = sqlJobList + ` WHERE id IN (SELECT id FROM turn_jobs WHERE state = 'queued' AND ` + sqlJobsOfSession + ` UNION ALL SELECT id FROM turn_jobs WHERE state = 'running' AND ` + sqlJobsOfSession + `)` + sqlJobsOrder
+	sqlOpenJobsOfAll = sqlJobList + ` WHERE id IN (SELECT id FROM turn_jobs WHERE state = 'queued' AND ` + sqlJobsOfMember + ` UNION ALL SELECT id FROM turn_jobs WHERE state = 'running' AND ` + sqlJobsOfMember + `)` + sqlJobsOrder
+	sqlJobPut        = `INSERT INTO turn_jobs(session, lane, cause, rank, hop, input, not_before, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`
 	// A session's first job in line is the one of the highest rank, then the oldest. It
 	// is due, nothing of the session runs, and its lane has a place left. It works with
 	// what the one before it worked with, until its process notes something else.
@@ -79,7 +86,7 @@ type TurnNote struct {
 
 // JobFilter narrows TurnJobs. The zero value is every turn.
 type JobFilter struct {
-	Session string
+	Session string // alone, or with Open
 	Member  string // session key of a member: the turns of all its sessions
 	Open    bool   // queued and running ones only
 }
@@ -141,7 +148,24 @@ func (l *Ledger) RenewTurns(ctx context.Context, member, generation string, leas
 
 // TurnJobs returns turns in the order in which they were queued.
 func (l *Ledger) TurnJobs(ctx context.Context, f JobFilter) ([]TurnJob, error) {
-	return read(ctx, l.db, "read turns", scanJob, sqlJobList, f.Session, f.Open, f.Member)
+	q, args := f.query()
+	return read(ctx, l.db, "read turns", scanJob, q, args...)
+}
+
+func (f JobFilter) query() (q string, args []any) {
+	switch {
+	case f.Session != "" && f.Open:
+		return sqlOpenJobsOf, []any{f.Session}
+	case f.Session != "":
+		return sqlJobList + " WHERE " + sqlJobsOfSession + sqlJobsOrder, []any{f.Session}
+	case f.Member != "" && f.Open:
+		return sqlOpenJobsOfAll, []any{f.Member}
+	case f.Member != "":
+		return sqlJobList + " WHERE " + sqlJobsOfMember + sqlJobsOrder, []any{f.Member}
+	case f.Open:
+		return sqlOpenJobs, nil
+	}
+	return sqlJobList + sqlJobsOrder, nil
 }
 
 // NewestTurn returns the newest turn of a session; ok is false without one.

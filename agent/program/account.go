@@ -18,7 +18,7 @@ func (q account) Blocked(ctx context.Context, session string) (why, err error) {
 	if err != nil {
 		return nil, err
 	}
-	is, err := quota.Read(ctx, q.Team.Ledger)
+	is, err := quota.Bounds(ctx, q.Team.Ledger)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func (q account) Used(ctx context.Context, _ team.Usage) bool {
 	if err != nil {
 		return false
 	}
-	is, err := quota.Read(ctx, q.Team.Ledger)
+	is, err := quota.Bounds(ctx, q.Team.Ledger)
 	return err == nil && is.TellAll(ctx, q.Team.Ledger, m) == nil
 }
 

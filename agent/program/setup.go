@@ -112,7 +112,7 @@ func (p *Program) resolve(ctx context.Context, s ledger.Session, turn ledger.Cla
 		return llm.Setup{}, err
 	}
 	if info.Price == nil {
-		q, err := quota.Read(ctx, p.Team.Ledger)
+		q, err := quota.Bounds(ctx, p.Team.Ledger)
 		if err != nil {
 			return llm.Setup{}, err
 		}

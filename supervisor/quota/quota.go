@@ -58,14 +58,19 @@ func (q Quota) Ended(agent string) time.Time {
 
 // Read reads the quota from the ledger.
 func Read(ctx context.Context, l *ledger.Ledger) (q Quota, err error) {
+	if q, err = settings(ctx, l); err == nil {
+		q.Turns, err = l.TurnUsage(ctx)
+	}
+	return q, err
+}
+
+// settings reads the quota without the usage of turns.
+func settings(ctx context.Context, l *ledger.Ledger) (q Quota, err error) {
 	var all map[string]team.ProviderLimit
 	for name, v := range map[string]any{SettingBudgets: &q.Budgets, SettingUsage: &q.Spent, SettingLimited: &all} {
 		if _, err := l.Setting(ctx, name, v); err != nil {
 			return Quota{}, err
 		}
-	}
-	if q.Turns, err = l.TurnUsage(ctx); err != nil {
-		return Quota{}, err
 	}
 	q.Limited, q.Over = map[string]team.ProviderLimit{}, map[string]team.ProviderLimit{}
 	for agent, l := range all {
@@ -76,6 +81,15 @@ func Read(ctx context.Context, l *ledger.Ledger) (q Quota, err error) {
 		}
 	}
 	return q, nil
+}
+
+// Bounds is Read for those who only ask what blocks a member: where no budget is set it leaves out the
+// usage of turns, whose sum grows with the life of the team.
+func Bounds(ctx context.Context, l *ledger.Ledger) (q Quota, err error) {
+	if q, err = settings(ctx, l); err == nil && (!q.Budgets.Team.None() || len(q.Budgets.Members) > 0) {
+		q.Turns, err = l.TurnUsage(ctx)
+	}
+	return q, err
 }
 
 // Used returns the usage of a member; counted is false if it is unknown.
