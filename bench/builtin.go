@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -80,6 +81,22 @@ func (s *supervised) employ(ctx context.Context, n int, kind, backend string) (s
 	return sessions, err
 }
 
+// allReady waits until every member but the lead is ready: then each agent has a session.
+func allReady(ctx context.Context, led *ledger.Ledger) error {
+	for {
+		members, err := led.Members(ctx, false)
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(members, func(m ledger.Member) bool { return m.Name != team.LeadName && !m.Ready }) {
+			return nil
+		}
+		if err := pause.For(ctx, 50*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
 // atWork is agents in one supervisor, each with ten turns of three calls, beside as many commits.
 func atWork(ctx context.Context, e env, n int) (_ []figure, err error) {
 	s, err := newSupervised(ctx, e, "w", inproc.Name)
@@ -99,6 +116,9 @@ func atWork(ctx context.Context, e env, n int) (_ []figure, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, closeDB()) }()
+	if err := allReady(ctx, led); err != nil {
+		return nil, err
+	}
 	changes, stop, err := led.Changes(ctx)
 	if err != nil {
 		return nil, err
@@ -225,7 +245,7 @@ func inTurn(ctx context.Context, e env, n int) (_ []figure, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, closeDB()) }()
-	if err := pause.For(ctx, 5*time.Second); err != nil {
+	if err := errors.Join(allReady(ctx, led), pause.For(ctx, 5*time.Second)); err != nil {
 		return nil, err
 	}
 	idle, err := memoryOf(s.cmd.Process.Pid)
@@ -300,7 +320,7 @@ func ownProcess(ctx context.Context, e env, n int) (_ []figure, err error) {
 		return nil, err
 	}
 	thinks := s.names[n:]
-	if err := pause.For(ctx, 5*time.Second); err != nil {
+	if err := errors.Join(allReady(ctx, led), pause.For(ctx, 5*time.Second)); err != nil {
 		return nil, err
 	}
 	workerMB, thinkMB, err := s.privateOf(workers, thinks)
