@@ -402,6 +402,7 @@ var testRooms = map[string][]string{
 	"supervisor/approval":       {"supervisor/looptest"},
 	"supervisor/delivery":       {"supervisor/looptest"},
 	"supervisor/rename":         {"supervisor/looptest"},
+	"supervisor/quota":          {"supervisor/looptest"},
 	"supervisor/usage":          {"supervisor/looptest"},
 	"internal/control":          {"backends", "internal/publish"}, // a supervisor to serve needs one
 	".":                         {leaf, "ledger"},                 // reads test names out of documents; the examples use what the operations return
