@@ -3,11 +3,14 @@ package shim
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"os"
 	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/teamctl/teamctl/internal/pause"
 )
 
 // passThrough returns once every thread that may have taken an earlier signal has handled sig: Go's
@@ -17,7 +20,7 @@ func passThrough(sig unix.Signal) {
 	end := time.Now().Add(time.Second)
 	self := os.Getpid()
 	for pending("/proc/self/status", "ShdPnd:", unix.SIGTERM) && time.Now().Before(end) {
-		time.Sleep(time.Millisecond)
+		_ = pause.For(context.Background(), time.Millisecond)
 	}
 	threads, err := os.ReadDir("/proc/self/task")
 	if err != nil {
@@ -30,7 +33,7 @@ func passThrough(sig unix.Signal) {
 	}
 	for _, t := range threads {
 		for pending("/proc/self/task/"+t.Name()+"/status", "SigPnd:", sig) && time.Now().Before(end) {
-			time.Sleep(time.Millisecond)
+			_ = pause.For(context.Background(), time.Millisecond)
 		}
 	}
 }
