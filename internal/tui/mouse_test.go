@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -15,14 +16,14 @@ func TestClickOnQuit(t *testing.T) {
 	s := newOnPaper(t, f, f)
 	s.look(0)
 	s.types(":")
-	for _, key := range []string{"q", "u", "i", "t"} {
+	for _, key := range []string{"l", "e", "a", "v", "e"} {
 		s.types(key)
 	}
 	i := slices.IndexFunc(s.m.matching(), func(c choice) bool { return c.command == "quit" })
 	if i < 0 {
 		t.Fatalf("no choice leaves the screen: %+v", s.m.matching())
 	}
-	g := slices.IndexFunc(s.frame.regions, func(g region) bool { return g.id == "choice:"+string(rune('0'+i)) })
+	g := slices.IndexFunc(s.frame.regions, func(g region) bool { return g.id == fmt.Sprintf("choice:%d", i) })
 	if g < 0 {
 		t.Fatalf("choice %d cannot be clicked: %+v", i, s.frame.regions)
 	}
