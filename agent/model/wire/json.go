@@ -9,11 +9,9 @@ import (
 )
 
 // Object is a JSON object that preserves the order and the bytes of its fields.
-type Object struct{ fields []field }
-
-type field struct {
-	name  string
-	value json.RawMessage
+type Object struct {
+	names  []string
+	values map[string]json.RawMessage
 }
 
 // ParseObject parses a JSON object. It copies raw.
@@ -77,54 +75,42 @@ func valueLen(b []byte) int {
 }
 
 // Names returns the names of the fields, in order.
-func (o *Object) Names() []string {
-	names := make([]string, len(o.fields))
-	for i, f := range o.fields {
-		names[i] = f.name
-	}
-	return names
-}
-
-func (o *Object) index(name string) int {
-	return slices.IndexFunc(o.fields, func(f field) bool { return f.name == name })
-}
+func (o *Object) Names() []string { return slices.Clone(o.names) }
 
 // Get returns the value of a field; nil if there is none.
-func (o *Object) Get(name string) json.RawMessage {
-	if i := o.index(name); i >= 0 {
-		return o.fields[i].value
-	}
-	return nil
-}
+func (o *Object) Get(name string) json.RawMessage { return o.values[name] }
 
 // Text returns the value of a string field; "" for any other value.
 func (o *Object) Text(name string) string { return Text(o.Get(name)) }
 
 // Set sets a field; a new one comes last.
 func (o *Object) Set(name string, v json.RawMessage) {
-	if i := o.index(name); i >= 0 {
-		o.fields[i].value = v
-		return
+	if _, ok := o.values[name]; !ok {
+		o.names = append(o.names, name)
 	}
-	o.fields = append(o.fields, field{name, v})
+	if o.values == nil {
+		o.values = map[string]json.RawMessage{}
+	}
+	o.values[name] = v
 }
 
 // Drop removes a field.
 func (o *Object) Drop(name string) {
-	o.fields = slices.DeleteFunc(o.fields, func(f field) bool { return f.name == name })
+	o.names = slices.DeleteFunc(o.names, func(n string) bool { return n == name })
+	delete(o.values, name)
 }
 
 // Bytes encodes the object.
 func (o *Object) Bytes() json.RawMessage {
 	var b bytes.Buffer
 	b.WriteByte('{')
-	for i, f := range o.fields {
+	for i, name := range o.names {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		b.Write(Quote(f.name))
+		b.Write(Quote(name))
 		b.WriteByte(':')
-		b.Write(f.value)
+		b.Write(o.values[name])
 	}
 	b.WriteByte('}')
 	return b.Bytes()
