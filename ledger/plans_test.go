@@ -18,7 +18,7 @@ func TestHotStatementsUseIndexes(t *testing.T) {
 		"tasks that are due": sqlTasksDue, "the next that is": sqlNextDue,
 		"the current run": sqlRunGet, "the cap": sqlMessageCount, "a delivery": sqlDeliverySet,
 		"a member's outbox": sqlPostedTo, "who a message concerns": sqlMembersNamed, "what a start drops": sqlShutdownOpen, "what a claim asks first": sqlClaimFacts, "the switch": sqlSettingGet,
-		"whether to offer": sqlOfferable, "the idle notice before": sqlIdleBefore, "what is offered": sqlReadyFree, "its own": sqlReadyOwn, "what can be taken": sqlTakeable, "an agent's open turns": sqlOpenJobsOfAll, "a session's": sqlOpenJobsOf, "all open turns": sqlOpenJobs, "earlier offers": sqlOffers,
+		"whether to offer": sqlOfferable, "the idle notice before": sqlIdleBefore, "what is offered": sqlReadyFree, "its own": sqlReadyOwn, "what can be taken": sqlTakeable, "an agent's open turns": sqlOpenJobsOfMember, "a session's": sqlOpenJobsOfSession, "all open turns": sqlOpenJobs, "earlier offers": sqlOffers,
 	} {
 		// The number of arguments does not affect the plan.
 		plan, err := read(ctxFor(t), l.DB(), "explain", func(r *sql.Rows) (string, error) {

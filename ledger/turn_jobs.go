@@ -22,14 +22,14 @@ const (
 	sqlJobsOpen = `SELECT ` + jobCols + ` FROM turn_jobs WHERE session = ? AND state IN ('queued', 'running') ORDER BY id`
 	// Turns of a session, of all sessions of a member, or of all; the open ones by the indexes of their
 	// states, since each agent looks for its own at every change.
-	sqlJobList       = `SELECT ` + jobCols + ` FROM turn_jobs`
-	sqlJobsOfSession = `session = ?1`
-	sqlJobsOfMember  = `session IN (SELECT session_key FROM sessions WHERE member = ?1)`
-	sqlJobsOrder     = ` ORDER BY id`
-	sqlOpenJobs      = sqlJobList + ` WHERE id IN (SELECT id FROM turn_jobs WHERE state = 'queued' UNION ALL SELECT id FROM turn_jobs WHERE state = 'running')` + sqlJobsOrder
-	sqlOpenJobsOf    = sqlJobList + ` WHERE id IN (SELECT id FROM turn_jobs WHERE state = 'queued' AND ` + sqlJobsOfSession + ` UNION ALL SELECT id FROM turn_jobs WHERE state = 'running' AND ` + sqlJobsOfSession + `)` + sqlJobsOrder
-	sqlOpenJobsOfAll = sqlJobList + ` WHERE id IN (SELECT id FROM turn_jobs WHERE state = 'queued' AND ` + sqlJobsOfMember + ` UNION ALL SELECT id FROM turn_jobs WHERE state = 'running' AND ` + sqlJobsOfMember + `)` + sqlJobsOrder
-	sqlJobPut        = `INSERT INTO turn_jobs(session, lane, cause, rank, hop, input, not_before, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`
+	sqlJobList           = `SELECT ` + jobCols + ` FROM turn_jobs`
+	sqlJobsOfSession     = `session = ?1`
+	sqlJobsOfMember      = `session IN (SELECT session_key FROM sessions WHERE member = ?1)`
+	sqlJobsOrder         = ` ORDER BY id`
+	sqlOpenJobs          = sqlJobList + ` WHERE id IN (SELECT id FROM turn_jobs WHERE state = 'queued' UNION ALL SELECT id FROM turn_jobs WHERE state = 'running')` + sqlJobsOrder
+	sqlOpenJobsOfSession = sqlJobList + ` WHERE id IN (SELECT id FROM turn_jobs WHERE state = 'queued' AND ` + sqlJobsOfSession + ` UNION ALL SELECT id FROM turn_jobs WHERE state = 'running' AND ` + sqlJobsOfSession + `)` + sqlJobsOrder
+	sqlOpenJobsOfMember  = sqlJobList + ` WHERE id IN (SELECT id FROM turn_jobs WHERE state = 'queued' AND ` + sqlJobsOfMember + ` UNION ALL SELECT id FROM turn_jobs WHERE state = 'running' AND ` + sqlJobsOfMember + `)` + sqlJobsOrder
+	sqlJobPut            = `INSERT INTO turn_jobs(session, lane, cause, rank, hop, input, not_before, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`
 	// A session's first job in line is the one of the highest rank, then the oldest. It
 	// is due, nothing of the session runs, and its lane has a place left. It works with
 	// what the one before it worked with, until its process notes something else.
@@ -155,11 +155,11 @@ func (l *Ledger) TurnJobs(ctx context.Context, f JobFilter) ([]TurnJob, error) {
 func (f JobFilter) query() (q string, args []any) {
 	switch {
 	case f.Session != "" && f.Open:
-		return sqlOpenJobsOf, []any{f.Session}
+		return sqlOpenJobsOfSession, []any{f.Session}
 	case f.Session != "":
 		return sqlJobList + " WHERE " + sqlJobsOfSession + sqlJobsOrder, []any{f.Session}
 	case f.Member != "" && f.Open:
-		return sqlOpenJobsOfAll, []any{f.Member}
+		return sqlOpenJobsOfMember, []any{f.Member}
 	case f.Member != "":
 		return sqlJobList + " WHERE " + sqlJobsOfMember + sqlJobsOrder, []any{f.Member}
 	case f.Open:

@@ -1,0 +1,93 @@
+package ledger
+
+import (
+	"testing"
+
+	"github.com/teamctl/teamctl/team"
+)
+
+// A new message comes first; the interrupted turn goes on after it, and the turn of the
+// message takes nothing of the backlog.
+func TestSteer(t *testing.T) {
+	t.Parallel()
+	r := newSessionRig(t)
+	r.says(devKey, "build it")
+	c := r.mustClaim(devKey, "g1")
+	if _, err := r.Answered(r.ctx, TurnAnswer{Ref: c.Job.Ref(), Entry: NewEntry{Kind: EntryAssistant, Content: "on it"},
+		Calls: []NewCall{{CallID: "c1", Name: "read", Input: "{}", ReadOnly: true}, {CallID: "c2", Name: "shell", Input: "{}"}}}); err != nil {
+		t.Fatal(err)
+	}
+	steer := func(c *ClaimedTurn, text string) int64 {
+		t.Helper()
+		next, err := r.SteerTurn(r.ctx, TurnSteer{Ref: c.Job.Ref(), Resume: BacklogItem{Text: "resume: build it", Source: "resume:1"},
+			Results: []CallResult{{CallID: "c1", Entry: NewEntry{Content: "the file"}}}, Inputs: []Input{{NewEntry: NewEntry{Kind: EntryUser, Content: text}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return next
+	}
+	next := steer(c, "stop, first this")
+	r.wantTexts(devKey, "build it", "on it", "the file", ResultSkipped, "stop, first this")
+	if open, err := r.OpenCalls(r.ctx, devKey); err != nil || len(open) != 0 {
+		t.Errorf("%+v, %v", open, err)
+	}
+	_, err := r.EndTurn(r.ctx, TurnEnd{Ref: c.Job.Ref(), State: team.TurnDone})
+	r.refused(err, team.CodeConflict, team.ReasonStaleTurn)
+
+	c = r.mustClaim(devKey, "g1")
+	if c.Job.ID != next || !c.Job.First || len(c.Entries) != 0 {
+		t.Errorf("%+v", c)
+	}
+	// Steered again, the first task has one token still.
+	steer(c, "no, that")
+	if b, err := r.Backlog(r.ctx, devKey); err != nil || len(b) != 1 {
+		t.Errorf("%+v, %v", b, err)
+	}
+	c = r.mustClaim(devKey, "g1")
+	r.end(c, team.TurnDone)
+	c = r.mustClaim(devKey, "g1")
+	if len(c.Entries) != 1 || c.Entries[0].Content != "[Backlog]\nresume: build it" || string(c.Entries[0].Meta) != `{"task":"resume: build it"}` {
+		t.Errorf("%+v", c)
+	}
+}
+
+// What came while a turn ran, too late for the message that steers it, stays ahead of what
+// comes before the steering turn has begun.
+func TestSteerKeepsOrder(t *testing.T) {
+	t.Parallel()
+	r := newSessionRig(t)
+	r.says(devKey, "build it")
+	c := r.mustClaim(devKey, "g1")
+	if in := r.says(devKey, "seven"); !in.Backlogged {
+		t.Errorf("%+v", in)
+	}
+	next, err := r.SteerTurn(r.ctx, TurnSteer{Ref: c.Job.Ref(), Resume: BacklogItem{Text: "resume: build it", Source: "resume:1"},
+		Inputs: []Input{{NewEntry: NewEntry{Kind: EntryUser, Content: "six"}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if in := r.says(devKey, "eight"); !in.Backlogged || in.Job != next {
+		t.Errorf("%+v, the steering turn is %d", in, next)
+	}
+	r.wantTexts(devKey, "build it", "six")
+	c = r.mustClaim(devKey, "g1")
+	r.end(c, team.TurnDone)
+	r.mustClaim(devKey, "g1")
+	r.wantTexts(devKey, "build it", "six", "[Backlog]\nseven\nresume: build it\neight")
+}
+
+// Where only the rest of a turn waits, the steering turn sees what comes before it begins.
+func TestSteerTakesMore(t *testing.T) {
+	t.Parallel()
+	r := newSessionRig(t)
+	r.says(devKey, "build it")
+	c := r.mustClaim(devKey, "g1")
+	if _, err := r.SteerTurn(r.ctx, TurnSteer{Ref: c.Job.Ref(), Resume: BacklogItem{Text: "resume: build it", Source: "resume:1"},
+		Inputs: []Input{{NewEntry: NewEntry{Kind: EntryUser, Content: "six"}}}}); err != nil {
+		t.Fatal(err)
+	}
+	if in := r.says(devKey, "seven"); in.Backlogged {
+		t.Errorf("%+v", in)
+	}
+	r.wantTexts(devKey, "build it", "six", "seven")
+}
