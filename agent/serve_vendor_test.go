@@ -24,8 +24,11 @@ import (
 var vendors = []string{"messages", "chat", "responses"}
 
 // at makes the agent use a server in a protocol.
-func (s *served) at(url, protocol string, idle time.Duration) {
-	e := wire.Endpoint{Name: protocol, BaseURL: url, Idle: idle}
+func (s *served) at(url, protocol string) { s.reach(protocol, wire.Endpoint{BaseURL: url}) }
+
+// reach makes the agent use an endpoint in a protocol.
+func (s *served) reach(protocol string, e wire.Endpoint) {
+	e.Name = protocol
 	switch protocol {
 	case "messages":
 		s.model = messages.New(e)
@@ -71,11 +74,8 @@ func TestFaultsLeaveNoTrace(t *testing.T) {
 				v := strictServer(t)
 				var ran atomic.Int64
 				s := newServed(t, echo("work", false, func(context.Context, string) string { ran.Add(1); return "worked < & >" }), echo("look", true, func(context.Context, string) string { return "seen" }))
-				idle := time.Minute
-				if how == fakemodel.Stall {
-					idle = 5 * time.Second // on a busy machine a second can pass without a fault
-				}
-				s.at(v.URL, protocol, idle)
+				var silence silence
+				s.reach(protocol, wire.Endpoint{BaseURL: v.URL, AfterFunc: silence.after})
 				var request, at, seen atomic.Int64
 				hit := atomic.Bool{}
 				v.Break(func(fakemodel.Request) *fakemodel.Fault {
@@ -83,7 +83,7 @@ func TestFaultsLeaveNoTrace(t *testing.T) {
 						return nil
 					}
 					hit.Store(true)
-					return &fakemodel.Fault{How: how, After: int(at.Load()), Bytes: 9 * int(at.Load()%6)}
+					return &fakemodel.Fault{How: how, After: int(at.Load()), Bytes: 9 * int(at.Load()%6), Stalled: silence.passes}
 				})
 				s.start(ServeIn{First: "you are dev"})
 				turn := func(n int) (shape string) {
@@ -122,6 +122,27 @@ func TestFaultsLeaveNoTrace(t *testing.T) {
 			})
 		}
 	}
+}
+
+// silence is the silence timer of a model whose requests follow each other. Its time passes only when a test
+// says so: on a busy machine any limit can pass without a fault.
+type silence struct {
+	mu   sync.Mutex
+	over func()
+}
+
+func (s *silence) after(_ time.Duration, over func()) *time.Timer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.over = over
+	return time.AfterFunc(time.Hour, over)
+}
+
+// passes ends the current request, after a moment in which the client may read what was sent.
+func (s *silence) passes() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	time.AfterFunc(50*time.Millisecond, s.over)
 }
 
 // fits is a model with a context of so many bytes. It refuses longer requests, as vendors do.
@@ -246,7 +267,7 @@ func TestCompactionByVendors(t *testing.T) {
 				return nil
 			})
 			s := newServed(t, chain(10, 30_000))
-			s.at(v.URL, protocol, 0)
+			s.at(v.URL, protocol)
 			s.start(ServeIn{First: "you are dev"})
 			s.tell("keep the name kumquat\n@@call work {\"n\":1}")
 			s.said("the chain is done")

@@ -17,6 +17,8 @@ type Fault struct {
 	After int  // number of events that are sent unchanged
 	Bytes int  // number of bytes sent of the next one before the connection breaks
 	Whole bool // the answer is one JSON document, although events were asked for
+
+	Stalled func() // called when a Stall begins
 }
 
 // How an answer that has begun goes wrong.
@@ -91,6 +93,9 @@ func writeBroken(w http.ResponseWriter, r *http.Request, p protocol, events []ev
 				return
 			case Stall:
 				flush()
+				if f.Stalled != nil {
+					f.Stalled()
+				}
 				<-r.Context().Done()
 				return
 			case Failing:

@@ -7,9 +7,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
-	"maps"
 	"path/filepath"
-	"slices"
 	"strings"
 )
 
@@ -64,16 +62,4 @@ func asksShort(decl ast.Decl) (asks bool) {
 		return !asks
 	})
 	return asks
-}
-
-// longArgs are the arguments of go test that run these tests. Where two packages have a
-// test of one name and only one of them has a short form, both run.
-func longArgs(tests map[string][]string) []string {
-	var pkgs, names []string
-	for _, dir := range slowestFirst(slices.Collect(maps.Keys(tests))) {
-		pkgs = append(pkgs, dir)
-		names = append(names, tests[strings.TrimPrefix(dir, "./")]...)
-	}
-	slices.Sort(names)
-	return append([]string{"-run", "^(" + strings.Join(slices.Compact(names), "|") + ")$"}, pkgs...)
 }

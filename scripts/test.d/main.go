@@ -1,22 +1,23 @@
 // Command test.d runs go test for scripts/test: test.d COUNTS ARG... . It prints a line
 // for each package as it ends and the output of what failed, and writes the numbers of
 // tests that passed, failed and were skipped to the file COUNTS. In a run of all
-// packages the tests that the documents name as proof must have passed. With -long as
-// its last argument it runs those tests of the repository that have a short form.
+// packages the tests that the documents name as proof must have passed.
+//
+// As test.d COUNTS -long DIR [LIMIT] it runs the long suite instead, with test binaries in DIR,
+// and begins no part of it after LIMIT, a duration.
 package main
 
 import (
 	"bufio"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"os/exec"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/teamctl/teamctl/internal/named"
 )
@@ -27,56 +28,43 @@ const module = "github.com/teamctl/teamctl"
 // alone in the end.
 var slowest = []string{"./cmd/teamctl", "./scripts/clients.d", "./worktree", "./backends/tmux", "./ledger", "./supervisor", "./inbox", "./internal/courier", "./backends/pty"}
 
-// flagLong stands for the tests that have a short form.
+// flagLong asks for the long suite.
 const flagLong = "-long"
 
-// slowestFirst orders directories of packages as go test is to start them.
-func slowestFirst(dirs []string) []string {
-	place := func(dir string) int {
-		if i := slices.Index(slowest, dir); i >= 0 {
-			return i
-		}
-		return len(slowest)
+func main() {
+	counts, args := os.Args[1], os.Args[2:]
+	if len(args) > 0 && args[0] == flagLong {
+		os.Exit(runLong(counts, args[1:]))
 	}
-	var out []string
-	for _, d := range dirs {
-		out = append(out, "./"+d)
+	whole := slices.Contains(args, "./...")
+	if whole {
+		args = slices.Insert(args, slices.Index(args, "./..."), slowest...)
 	}
-	slices.SortFunc(out, func(a, b string) int {
-		return cmp.Or(cmp.Compare(place(a), place(b)), strings.Compare(a, b))
-	})
-	return out
+	r := newRun(os.Stdout)
+	status := r.goTest(args)
+	if status == 0 && whole {
+		status = r.proofs()
+	}
+	os.Exit(r.end(counts, status))
 }
 
-func main() {
-	args := os.Args[2:]
-	whole, onlyLong := slices.Contains(args, "./..."), slices.Contains(args, flagLong)
-	var tests map[string][]string
-	switch {
-	case whole:
-		args = slices.Insert(args, slices.Index(args, "./..."), slowest...)
-	case onlyLong:
-		var err error
-		if tests, err = long("."); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		args = slices.Concat(slices.DeleteFunc(args, func(a string) bool { return a == flagLong }), longArgs(tests))
+// runLong runs the long suite and returns the exit status.
+func runLong(counts string, args []string) int {
+	s := suite{out: os.Stdout, root: ".", bins: args[0]}
+	tests, err := long(".")
+	var all []unit
+	if err == nil {
+		all, err = units(".", tests)
 	}
-	r := run{out: os.Stdout, results: map[key]result{}, tails: map[key][]string{}, counts: map[string]int{}}
-	status := r.goTest(args)
-	switch {
-	case status != 0:
-	case whole:
-		status = r.proofs()
-	case onlyLong:
-		status = r.ran(tests)
+	if err == nil && len(args) > 1 {
+		s.limit, err = time.ParseDuration(args[1])
 	}
-	if err := r.end(os.Args[1], status); err != nil {
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		status = 1
+		return 2
 	}
-	os.Exit(status)
+	status := s.run(all)
+	return s.total.end(counts, status)
 }
 
 // key is a test, or with an empty name a package.
@@ -93,6 +81,11 @@ type run struct {
 	tails   map[key][]string // output of what has not passed
 	counts  map[string]int   // of top-level tests, by action
 	failed  []string
+	quiet   bool // show no line of a package
+}
+
+func newRun(out io.Writer) run {
+	return run{out: out, results: map[key]result{}, tails: map[key][]string{}, counts: map[string]int{}}
 }
 
 // event is a line of go test -json.
@@ -196,7 +189,9 @@ func (r *run) pkg(k key, e event) {
 	if e.Action == "skip" { // a package without tests
 		return
 	}
-	fmt.Fprintf(r.out, "%-5s %-24s %4d tests %7.1f s\n", word, name, r.counts[k.pkg], e.Elapsed)
+	if !r.quiet {
+		fmt.Fprintf(r.out, "%-5s %-24s %4d tests %7.1f s\n", word, name, r.counts[k.pkg], e.Elapsed)
+	}
 	if e.Action != "fail" {
 		return
 	}
@@ -269,31 +264,17 @@ func (r *run) proof(t named.Test) string {
 	return best
 }
 
-// ran checks that every test of a list has run. One that was skipped is named.
-func (r *run) ran(tests map[string][]string) (status int) {
-	for _, dir := range slices.Sorted(maps.Keys(tests)) {
-		for _, name := range tests[dir] {
-			switch r.results[key{dir, name}].action {
-			case "pass":
-			case "skip":
-				fmt.Fprintf(r.out, "skip  %s %s\n", dir, name)
-			default:
-				fmt.Fprintf(r.out, "FAIL  %s %s: it has not passed\n", dir, name)
-				r.counts["fail"]++
-				status = 1
-			}
-		}
-	}
-	return status
-}
-
-// end prints the names of what failed and writes the counts.
-func (r *run) end(counts string, status int) error {
+// end prints the names of what failed, writes the counts, and returns the exit status.
+func (r *run) end(counts string, status int) int {
 	for _, f := range r.failed {
 		fmt.Fprintln(r.out, "FAIL ", f)
 	}
 	if status != 0 && r.counts["fail"] == 0 {
 		r.counts["fail"] = 1 // go test itself
 	}
-	return os.WriteFile(counts, fmt.Appendln(nil, r.counts["pass"], r.counts["fail"], r.counts["skip"]), 0o600)
+	if err := os.WriteFile(counts, fmt.Appendln(nil, r.counts["pass"], r.counts["fail"], r.counts["skip"]), 0o600); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return status
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/teamctl/teamctl/internal/named"
 )
@@ -16,7 +17,7 @@ func TestRun(t *testing.T) {
 	t.Parallel()
 	const m = `"Package":"github.com/teamctl/teamctl/`
 	var out strings.Builder
-	r := run{out: &out, results: map[key]result{}, tails: map[key][]string{}, counts: map[string]int{}}
+	r := newRun(&out)
 	r.read(strings.NewReader(strings.Join([]string{
 		`{"Action":"output",` + m + `a","Test":"TestGood","Output":"quiet\n"}`,
 		`{"Action":"pass",` + m + `a","Test":"TestGood/sub"}`,
@@ -69,9 +70,17 @@ func TestLong(t *testing.T) {
 			t.Errorf("%s of %s is not among %v", name, dir, tests[dir])
 		}
 	}
-	args := longArgs(map[string][]string{"x": {"TestB", "TestA"}, "cmd/teamctl": {"TestA"}})
-	if want := []string{"-run", "^(TestA|TestB)$", "./cmd/teamctl", "./x"}; !slices.Equal(args, want) {
-		t.Errorf("%q, want %q", args, want)
+	all, err := units("../..", tests)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []unit{{dir: "cmd/teamctl", match: "^TestReaderKilled$"}, {dir: "backends/tmux", match: "^TestExercise$", race: true}} {
+		if !slices.Contains(all, want) {
+			t.Errorf("%v is not among %v", want, all)
+		}
+	}
+	if !slices.ContainsFunc(all, func(u unit) bool { return u.race && strings.HasPrefix(u.match, "^TestScripts$/^(") }) {
+		t.Errorf("no scenarios in %v", all)
 	}
 }
 
@@ -93,15 +102,67 @@ func TestLongElsewhere(t *testing.T) {
 	}
 }
 
-// TestRan: a test that was to run in its long form and did not is a failure.
-func TestRan(t *testing.T) {
+// TestSuite: every part runs in a process of its own, what failed is shown, and a part in which no test ran has
+// failed. Nothing begins after the limit, and what is left out is named.
+func TestSuite(t *testing.T) {
 	t.Parallel()
-	var out strings.Builder
-	r := run{out: &out, results: map[key]result{{"a", "TestX"}: {action: "pass"}, {"a", "TestY"}: {action: "skip"}}, counts: map[string]int{}}
-	if status := r.ran(map[string][]string{"a": {"TestX", "TestY"}}); status != 0 || out.String() != "skip  a TestY\n" {
-		t.Errorf("%d, %q", status, out.String())
+	root := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod": "module " + module + "\n\ngo 1.26\n",
+		"a/a_test.go": `package a
+
+import (
+	"os"
+	"testing"
+)
+
+func TestGood(t *testing.T) {
+	if os.Getenv("TEAMCTL_TEST_COMMANDS") != "" && testing.Short() {
+		t.Fatal("the short form")
 	}
-	if status := r.ran(map[string][]string{"a": {"TestX"}, "b": {"TestX"}}); status == 0 || !strings.Contains(out.String(), "FAIL  b TestX: it has not passed\n") {
-		t.Errorf("%d, %q", status, out.String())
+}
+
+func TestBad(t *testing.T)  { t.Log("it broke"); t.FailNow() }
+func TestGone(t *testing.T) { os.Exit(3) }
+func TestNot(t *testing.T)  { t.Skip("not here") }
+`,
+		"b/b_test.go": "package b\n\nfunc TestX( {\n",
+	} {
+		if err := os.MkdirAll(filepath.Join(root, filepath.Dir(name)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	try := func(limit time.Duration, all ...unit) (int, *suite, string) {
+		t.Helper()
+		var out strings.Builder
+		s := &suite{out: &out, root: root, bins: t.TempDir(), limit: limit}
+		status := s.run(all)
+		return status, s, out.String()
+	}
+	good, skipped := unit{dir: "a", match: "^TestGood$"}, unit{dir: "a", match: "^TestNot$", race: true}
+	status, s, out := try(0, good, skipped)
+	for _, want := range []string{"ok    a TestGood ", "skip  a TestNot (the race detector in every process) ", "2 of 2 parts of the long suite have run\n"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+	if status != 0 || s.total.counts["pass"] != 1 || s.total.counts["skip"] != 1 {
+		t.Errorf("status %d, %v\n%s", status, s.total.counts, out)
+	}
+	for match, want := range map[string]string{"^TestBad$": "it broke\n", "^TestGone$": "FAIL  a TestGone", "^TestNone$": "FAIL  a TestNone "} {
+		status, s, out := try(0, unit{dir: "a", match: match}, good)
+		if status == 0 || s.total.counts["fail"] != 1 || len(s.total.failed) != 1 || !strings.Contains(out, want) || !strings.Contains(out, "ok    a TestGood ") {
+			t.Errorf("%s: status %d, %v, %q\n%s", match, status, s.total.counts, s.total.failed, out)
+		}
+	}
+	if status, s, out := try(0, unit{dir: "b", match: "^TestX$"}); status == 0 || s.total.counts["fail"] != 1 || !strings.Contains(out, "b_test.go:3") {
+		t.Errorf("a package that cannot be built: status %d, %v\n%s", status, s.total.counts, out)
+	}
+	status, _, out = try(1, good, good, good, good)
+	if status != 0 || !strings.Contains(out, "left out  a TestGood\n") {
+		t.Errorf("status %d\n%s", status, out)
 	}
 }

@@ -31,6 +31,8 @@ type Endpoint struct {
 	Idle      time.Duration // 0 means IdleLimit
 	Client    *http.Client  // nil: one shared by the package
 	Now       func() time.Time
+	// AfterFunc is time.AfterFunc for the silence timer of a request, or nil.
+	AfterFunc func(time.Duration, func()) *time.Timer
 }
 
 func (e Endpoint) now() time.Time {
@@ -70,7 +72,11 @@ func (e Endpoint) do(ctx context.Context, method, path string, body []byte, acce
 	}
 	// The silence timer starts here: a server that accepts the connection and sends nothing counts
 	// as silent.
-	clock := time.AfterFunc(idle, func() { cancel(errIdle) })
+	after := e.AfterFunc
+	if after == nil {
+		after = time.AfterFunc
+	}
+	clock := after(idle, func() { cancel(errIdle) })
 	s := &Stream{e: e, ctx: ctx, inner: inner, cancel: cancel, clock: clock, idle: idle}
 	req, err := http.NewRequestWithContext(inner, method, e.BaseURL+path, bytes.NewReader(body))
 	if err != nil {
