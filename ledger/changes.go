@@ -26,7 +26,7 @@ const (
 	watchRest = 4 * time.Millisecond
 )
 
-// watch notifies one consumer of commits.
+// watch notifies all consumers of a DB of commits. It runs while there is one.
 type watch struct {
 	db               *DB
 	deaf             func()        // ends the file watch
@@ -36,38 +36,91 @@ type watch struct {
 	conn             *sql.Conn
 	ask, due         *sql.Stmt   // read the version; read the next due time
 	seen             os.FileInfo // the file that the connection has open
-	out              chan struct{}
 	quit             chan struct{}
-	end              func() // closes quit, once
 	done             chan struct{}
+}
+
+// consumer is a caller of Changes.
+type consumer struct{ out chan struct{} }
+
+// wake leaves at most one token. The caller holds DB.mu.
+func (c *consumer) wake() {
+	select {
+	case c.out <- struct{}{}:
+	default:
+	}
 }
 
 // Changes returns a channel that receives when any process has committed to the
 // ledger since the last receive, or when a waiting task has become due for its
 // retry; several commits may cause one receive. Read again after each. It
 // receives once at the start, so that nothing is missed between reading and
-// watching. stop ends the watch, waits for it and closes the channel; so does
-// the end of ctx, and DB.Close.
+// watching. All callers for one DB share one connection and one watch of the
+// files. stop closes the channel; so does the end of ctx, and DB.Close.
 func (l *Ledger) Changes(ctx context.Context) (wakes <-chan struct{}, stop func(), err error) {
+	db := l.db
+	db.watching.Lock()
+	defer db.watching.Unlock()
+	if db.watch == nil {
+		if db.watch, err = newWatch(ctx, db); err != nil {
+			return nil, nil, err
+		}
+	}
+	c := &consumer{out: make(chan struct{}, 1)}
+	c.wake()
+	db.mu.Lock()
+	if db.closed {
+		err = errClosed()
+	} else {
+		db.consumers[c] = struct{}{}
+	}
+	db.mu.Unlock()
+	if err != nil {
+		db.endWatch()
+		return nil, nil, err
+	}
+	end := sync.OnceFunc(func() { db.forget(c) })
+	detach := context.AfterFunc(ctx, end)
+	return c.out, func() { detach(); end() }, nil
+}
+
+func newWatch(ctx context.Context, db *DB) (*watch, error) {
 	w := &watch{
-		db: l.db, out: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{}),
+		db: db, quit: make(chan struct{}), done: make(chan struct{}),
 		file: make(chan struct{}, 1), lost: make(chan struct{}, 1), look: make(chan struct{}, 1), gone: make(chan struct{}, 1),
 	}
-	w.end = sync.OnceFunc(func() { close(w.quit) })
 	version, err := w.open(ctx)
 	if err != nil {
-		return nil, nil, errors.Join(l.db.asCoded("watch the ledger", err), w.close())
+		return nil, errors.Join(db.asCoded("watch the ledger", err), w.close())
 	}
-	l.db.mu.Lock()
-	if l.db.closed {
-		l.db.mu.Unlock()
-		return nil, nil, errors.Join(errClosed(), w.close())
+	go w.loop(version)
+	return w, nil
+}
+
+// forget removes a consumer, and with the last one the watch.
+func (db *DB) forget(c *consumer) {
+	db.mu.Lock()
+	if _, ok := db.consumers[c]; ok { // otherwise Close has removed it
+		delete(db.consumers, c)
+		close(c.out)
 	}
-	l.db.watches[w] = struct{}{}
-	l.db.mu.Unlock()
-	w.wake()
-	go w.loop(ctx, version)
-	return w.out, w.stop, nil
+	db.mu.Unlock()
+	db.watching.Lock()
+	defer db.watching.Unlock()
+	db.endWatch()
+}
+
+// endWatch ends the watch if it has no consumer. The caller holds watching.
+func (db *DB) endWatch() {
+	db.mu.Lock()
+	used := len(db.consumers) > 0
+	db.mu.Unlock()
+	if used || db.watch == nil {
+		return
+	}
+	close(db.watch.quit)
+	<-db.watch.done
+	db.watch = nil
 }
 
 // open watches the directory, because SQLite removes and creates the WAL at any
@@ -145,11 +198,10 @@ func (w *watch) version() (v int64, err error) {
 // loop reads data_version after every event, and again until the file has
 // settled. One read is not enough even if it finds a change: the event of the
 // next commit may have been merged with that of the last.
-func (w *watch) loop(ctx context.Context, seen int64) {
+func (w *watch) loop(seen int64) {
 	defer close(w.done)
-	defer close(w.out)
-	defer w.forget()
-	var next time.Duration // until the check after next; 0: settled
+	defer func() { _ = w.close() }() // its files are only read, so a failure loses nothing
+	var next time.Duration           // until the check after next; 0: settled
 	timer, due := time.NewTimer(time.Hour), time.NewTimer(time.Hour)
 	timer.Stop()
 	due.Stop()
@@ -158,12 +210,10 @@ func (w *watch) loop(ctx context.Context, seen int64) {
 	w.armDue(due)
 	for {
 		select {
-		case <-ctx.Done():
-			return
 		case <-w.quit:
 			return
 		case <-w.gone: // the team was removed: the consumer's next read reports it
-			w.wake()
+			w.db.poke()
 		case <-w.file:
 			if next != settleGrowth*settleFirst {
 				next = settleGrowth * settleFirst
@@ -173,14 +223,14 @@ func (w *watch) loop(ctx context.Context, seen int64) {
 			next = settleLast + 1
 			timer.Reset(settleFirst)
 		case <-w.lost:
-			w.wake()
+			w.db.poke()
 			next = settleGrowth * settleFirst
 			timer.Reset(settleFirst)
 		case <-timer.C:
 			v, err := w.version()
 			if err != nil || v != seen {
 				seen = v
-				w.wake()
+				w.db.poke()
 				w.armDue(due)
 			}
 			if next > settleLast {
@@ -190,7 +240,7 @@ func (w *watch) loop(ctx context.Context, seen int64) {
 			timer.Reset(next)
 			next *= settleGrowth
 		case <-due.C:
-			w.wake()
+			w.db.poke()
 			w.armDue(due)
 		}
 	}
@@ -206,28 +256,6 @@ func (w *watch) armDue(due *time.Timer) {
 		return
 	}
 	due.Reset(time.UnixMilli(at).Sub(now) + time.Millisecond)
-}
-
-// wake leaves at most one token.
-func (w *watch) wake() {
-	select {
-	case w.out <- struct{}{}:
-	default:
-	}
-}
-
-func (w *watch) stop() {
-	w.end()
-	<-w.done
-}
-
-// forget releases what the watch holds; its files are only read, so a failure
-// loses nothing.
-func (w *watch) forget() {
-	w.db.mu.Lock()
-	delete(w.db.watches, w)
-	w.db.mu.Unlock()
-	_ = w.close()
 }
 
 func (w *watch) close() error {
@@ -249,12 +277,12 @@ func (w *watch) close() error {
 	return errors.Join(errs...)
 }
 
-// poke wakes the watches of this process after a commit of its own, without
-// waiting for a file event.
+// poke wakes all consumers, after a commit of this process without waiting for
+// a file event.
 func (db *DB) poke() {
 	db.mu.Lock()
 	defer db.mu.Unlock()
-	for w := range db.watches {
-		w.wake()
+	for c := range db.consumers {
+		c.wake()
 	}
 }

@@ -63,10 +63,13 @@ type DB struct {
 	turn turn
 	prep map[string]*sql.Stmt
 
-	mu      sync.Mutex
-	rdb     *sql.DB
-	closed  bool
-	watches map[*watch]struct{}
+	mu        sync.Mutex
+	rdb       *sql.DB
+	closed    bool
+	consumers map[*consumer]struct{}
+
+	watching sync.Mutex // held while the watch starts or ends; before mu
+	watch    *watch     // nil without a consumer; guarded by watching
 }
 
 // SQLiteVersion returns the version of the SQLite library in this program.
@@ -108,7 +111,7 @@ func open(ctx context.Context, path string, opts Options, steps []migration) (*D
 	if err != nil {
 		return nil, err
 	}
-	db := &DB{path: abs, opts: opts, turn: turn{token: make(chan struct{}, 1)}, prep: map[string]*sql.Stmt{}, watches: map[*watch]struct{}{}}
+	db := &DB{path: abs, opts: opts, turn: turn{token: make(chan struct{}, 1)}, prep: map[string]*sql.Stmt{}, consumers: map[*consumer]struct{}{}}
 	if err := db.remember(); err != nil {
 		return nil, err
 	}
@@ -266,15 +269,16 @@ func (db *DB) Close() error {
 		return nil
 	}
 	db.closed = true
-	rdb, watches := db.rdb, make([]*watch, 0, len(db.watches))
-	for w := range db.watches {
-		watches = append(watches, w)
+	rdb := db.rdb
+	for c := range db.consumers {
+		close(c.out)
 	}
+	clear(db.consumers)
 	db.mu.Unlock()
 
-	for _, w := range watches {
-		w.stop()
-	}
+	db.watching.Lock()
+	db.endWatch()
+	db.watching.Unlock()
 	var errs []error
 	if rdb != nil {
 		errs = append(errs, rdb.Close())
