@@ -86,6 +86,8 @@ type Env struct {
 	Writer func(l team.Layout, direct ledger.Writer) (ledger.Writer, Settler)
 	// Watch reports changes of files; nil: each opened team has a hub of its own.
 	Watch team.Watcher
+	// Ledgers has the ledgers that this process has open; nil: each opened team opens its own.
+	Ledgers *ledger.Shared
 	// CheckModel reports why a model (provider/model; "" is the default) cannot be used, or else a
 	// remark for a person; nil: models are not checked.
 	CheckModel func(ctx context.Context, ref string) (note string, err error)

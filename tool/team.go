@@ -29,8 +29,8 @@ type Team struct {
 	Watch team.Watcher
 	// Elsewhere is why the team is read-only: its directory is a copy, or was moved.
 	Elsewhere error
-	db        *ledger.DB
-	via       Settler // the supervisor, for messages; may be nil
+	release   func() error // ends the use of the ledger
+	via       Settler      // the supervisor, for messages; may be nil
 }
 
 // resolveRepo validates the repository before anything is created; base is recorded as a commit if
@@ -190,16 +190,20 @@ func (e *Env) Open(ctx context.Context, key string) (*Team, error) {
 	if hub == nil {
 		hub = new(dirwatch.Hub)
 	}
-	db, err := ledger.Open(ctx, l.Ledger(), ledger.Options{LockPath: l.LedgerLock(), Watch: hub})
+	ledgers := e.Ledgers
+	if ledgers == nil {
+		ledgers = new(ledger.Shared)
+	}
+	db, release, err := ledgers.Open(ctx, l.Ledger(), ledger.Options{LockPath: l.LedgerLock(), Watch: hub})
 	if err != nil {
 		return nil, err
 	}
-	t := &Team{Env: e, Layout: l, Watch: hub, db: db}
+	t := &Team{Env: e, Layout: l, Watch: hub, release: release}
 	w := ledger.Direct(db)
 	read := ledger.New(db, w)
 	place, err := read.Place(ctx)
 	if err != nil {
-		return nil, errors.Join(err, db.Close())
+		return nil, errors.Join(err, release())
 	}
 	if t.Elsewhere = place.Refusal(l.Dir); t.Elsewhere == nil {
 		t.Layout = At(place, l)
@@ -234,8 +238,8 @@ func Canonical(ctx context.Context, l team.Layout) team.Layout {
 	return At(place, l)
 }
 
-// Close closes the ledger.
-func (t *Team) Close() error { return t.db.Close() }
+// Close ends the use of the ledger.
+func (t *Team) Close() error { return t.release() }
 
 // as returns the ledger with the caller as the actor of its events.
 func (t *Team) as(c Caller) *ledger.Ledger { return t.Ledger.As(c.Name).Via(c.Door) }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/teamctl/teamctl/agent/llm"
 	"github.com/teamctl/teamctl/agent/model"
@@ -23,21 +24,16 @@ func (p *Program) operations(ctx context.Context, session string) ([]llm.Tool, e
 	if err != nil {
 		return nil, err
 	}
+	described, err := descriptions()
+	if err != nil {
+		return nil, err
+	}
 	var tools []llm.Tool
 	for _, o := range offered {
 		if o.Outside {
 			continue
 		}
-		schema, err := o.InputSchema()
-		if err != nil {
-			return nil, err
-		}
-		delete(schema.Properties, "team_name") // only its own team is possible
-		raw, err := json.Marshal(schema)
-		if err != nil {
-			return nil, fmt.Errorf("schema of %s: %w", o.Name, err)
-		}
-		t := llm.Tool{Tool: model.Tool{Name: o.Name, Description: o.Doc(), Schema: raw}, ReadOnly: o.ReadOnly}
+		t := llm.Tool{Tool: described[o.Name], ReadOnly: o.ReadOnly}
 		run := p.call
 		switch o.Name {
 		case "TaskClaim":
@@ -58,6 +54,24 @@ func (p *Program) operations(ctx context.Context, session string) ([]llm.Tool, e
 	}
 	return tools, nil
 }
+
+// descriptions returns the operations by name as a model sees them. They are the same for every turn.
+var descriptions = sync.OnceValues(func() (map[string]model.Tool, error) {
+	all := map[string]model.Tool{}
+	for _, o := range op.All() {
+		schema, err := o.InputSchema()
+		if err != nil {
+			return nil, err
+		}
+		delete(schema.Properties, "team_name") // only its own team is possible
+		raw, err := json.Marshal(schema)
+		if err != nil {
+			return nil, fmt.Errorf("schema of %s: %w", o.Name, err)
+		}
+		all[o.Name] = model.Tool{Name: o.Name, Description: o.Doc(), Schema: raw}
+	}
+	return all, nil
+})
 
 // call carries out an operation of the team.
 func (p *Program) call(ctx context.Context, ops *op.Session, c llm.Call) (llm.Result, error) {

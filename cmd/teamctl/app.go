@@ -16,6 +16,7 @@ import (
 	"github.com/teamctl/teamctl/agent/program"
 	"github.com/teamctl/teamctl/agent/specfile"
 	"github.com/teamctl/teamctl/internal/control"
+	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )
@@ -23,12 +24,13 @@ import (
 // app is what the commands share: global flags, output, and what they open. Nothing is opened
 // before a command needs it.
 type app struct {
-	watch team.Watcher // shared by workers in one process; if nil, each team opens its own
-	out   *output
-	stdin io.Reader
-	team  string   // --team
-	as    string   // --as
-	given []string // the arguments of the command
+	watch   team.Watcher   // shared by the agents in one process; if nil, each team opens its own
+	ledgers *ledger.Shared // likewise
+	out     *output
+	stdin   io.Reader
+	team    string   // --team
+	as      string   // --as
+	given   []string // the arguments of the command
 
 	served bool // runs for a program of the person's, which may withhold variables
 
@@ -248,7 +250,7 @@ func (a *app) toolsIn(home team.Home) (*tool.Env, error) {
 	if err != nil {
 		dir = "" // the directory was removed: it selects no team
 	}
-	return &tool.Env{Home: home, Dial: control.DialerFrom([]string{exe}, a.origin), Writer: control.Writer, Watch: a.watch, Dir: dir,
+	return &tool.Env{Home: home, Dial: control.DialerFrom([]string{exe}, a.origin), Writer: control.Writer, Watch: a.watch, Ledgers: a.ledgers, Dir: dir,
 		CheckModel: models.Check(home), Price: models.Price(home), CheckConfine: program.CheckConfine, Models: models.List(home),
 		OwnSpecs:     func() ([]team.AgentSpec, []error) { return specfile.ReadAll(specfile.Dir(home)) },
 		BrokenSkills: program.BrokenSkills(home),

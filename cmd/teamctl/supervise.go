@@ -28,6 +28,7 @@ import (
 	"github.com/teamctl/teamctl/internal/courier/hook"
 	"github.com/teamctl/teamctl/internal/courier/opencode"
 	"github.com/teamctl/teamctl/internal/dirwatch"
+	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/supervisor/policy"
 	"github.com/teamctl/teamctl/team"
@@ -239,15 +240,16 @@ func relay(n *bundle.Notifier) (<-chan supervisor.Note, func()) {
 }
 
 // runInProcess runs a built-in agent as a goroutine of the supervisor: the same command line,
-// parsed by the same command. All agents share hub; from the supervisor's context they have the steps
-// at which tests end them.
+// parsed by the same command. All agents share hub and one open ledger, whose readers are not those
+// of the supervisor; from the supervisor's context they have the steps at which tests end them.
 func runInProcess(supervisor context.Context, hub *dirwatch.Hub) func(context.Context, backends.Launch, io.Writer) error {
+	ledgers := new(ledger.Shared)
 	return func(ctx context.Context, l backends.Launch, out io.Writer) error {
 		own := map[string]func(*app, *workplace) *cobra.Command{"worker": newWorkerAt, "llm": newLLMAt}
 		if len(l.Argv) < 2 || own[l.Argv[1]] == nil {
 			return team.Errorf(team.CodeInvalid, "only built-in agents run in-process").WithHint("--backend tmux or pty")
 		}
-		a := &app{out: newOutput(os.Stdout, os.Stderr, false), stdin: strings.NewReader(""), watch: hub}
+		a := &app{out: newOutput(os.Stdout, os.Stderr, false), stdin: strings.NewReader(""), watch: hub, ledgers: ledgers}
 		at := &workplace{dir: l.Dir, environ: append(slices.Clone(l.Env), team.EnvGen+"="+l.Generation), out: out}
 		cmd := own[l.Argv[1]](a, at)
 		cmd.SetArgs(l.Argv[2:])

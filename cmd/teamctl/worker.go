@@ -139,6 +139,9 @@ func (a *app) enter(ctx context.Context, id *agent.Identity, at workplace) (_ *s
 	if env.Watch == nil { // otherwise it is the supervisor's, which logs errors
 		env.Watch = &dirwatch.Hub{Degraded: degraded(at.out)}
 	}
+	if env.Ledgers == nil { // for the operations of this agent
+		env.Ledgers = new(ledger.Shared)
+	}
 	t, err := env.Open(ctx, id.Team)
 	if err != nil {
 		return nil, err
