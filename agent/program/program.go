@@ -49,6 +49,9 @@ type Program struct {
 func (p *Program) Run(ctx context.Context, id agent.Identity) error {
 	p.begin(id)
 	defer p.close()
+	var beside sync.WaitGroup
+	beside.Go(func() { _, _ = descriptions() }) // the first turn needs them, after waits for the disk
+	defer beside.Wait()
 	if p.Env.Out != nil {
 		screen := p.secrets.Writer(p.Env.Out)
 		defer func() { _ = screen.Close() }() // the screen may be gone

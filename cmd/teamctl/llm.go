@@ -54,13 +54,9 @@ func (a *app) serveSessions(ctx context.Context, id agent.Identity, at workplace
 		return err
 	}
 	defer done()
-	tools, err := a.tools()
-	if err != nil {
-		return err
-	}
 	id.Generation = at.getenv(team.EnvGen)
 	stop := a.readPane(ctx, s, stdin)
 	defer stop()
-	p := program.Program{Tools: tools, Team: s.team, Member: s.member, Env: s.env, Token: at.getenv(team.EnvToken), Interrupt: interrupt}
+	p := program.Program{Tools: s.team.Env, Team: s.team, Member: s.member, Env: s.env, Token: at.getenv(team.EnvToken), Interrupt: interrupt}
 	return p.Run(ctx, id)
 }
