@@ -2,6 +2,7 @@ package secrets
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,7 +32,7 @@ func TestHide(t *testing.T) {
 }
 
 // TestWriter checks that the output is the same however the text is split into writes, and never
-// contains a secret.
+// contains a secret, and that only the beginning of a secret is held back.
 func TestWriter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := new(Set)
@@ -40,7 +41,7 @@ func TestWriter(t *testing.T) {
 		}
 		parts := rapid.SliceOf(rapid.StringMatching(`[abc]{0,12}`)).Draw(t, "writes")
 		var out bytes.Buffer
-		w := s.Writer(&out)
+		w := &writer{set: s, w: &out}
 		for _, p := range parts {
 			if n, err := w.Write([]byte(p)); err != nil || n != len(p) {
 				t.Fatalf("%d, %v", n, err)
@@ -49,6 +50,10 @@ func TestWriter(t *testing.T) {
 				if strings.Contains(out.String(), k.value) {
 					t.Fatalf("%q has the secret %q", out.String(), k.value)
 				}
+			}
+			begins := func(k secret) bool { return len(k.value) > len(w.held) && strings.HasPrefix(k.value, w.held) }
+			if w.held != "" && !slices.ContainsFunc(s.values, begins) {
+				t.Fatalf("%q is held back and begins no secret", w.held)
 			}
 		}
 		if err := w.Close(); err != nil {

@@ -327,7 +327,11 @@ func TestFault35LedgerUnusable(t *testing.T) {
 				if status != 7 {
 					t.Errorf("teamctl %v: exit status %d: %s", args, status, out)
 				}
-				if args[0] == "task" && (!strings.Contains(out, `"reason": "`+tt.reason+`"`) || !strings.Contains(out, `"hint"`)) {
+				why := `"reason": "` + tt.reason + `"`
+				if args[0] == "doctor" {
+					why = `"status": "fail"`
+				}
+				if !strings.Contains(out, why) || !strings.Contains(out, `"hint"`) {
 					t.Errorf("teamctl %v: %s", args, out)
 				}
 			}
