@@ -45,8 +45,22 @@ func (p placed) Run() int {
 			return 1
 		}
 	}
+	// Of a run of some scripts only, testscript leaves its directory.
+	dir, err := os.MkdirTemp("", "tc-scripts")
+	if err == nil {
+		err = os.Setenv("GOTMPDIR", dir)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	done := strays.Place(team.EnvRuntime)
-	return done(p.m.Run())
+	status := done(p.m.Run())
+	if err := os.RemoveAll(dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return status
 }
 
 // install replaces every command that testscript has installed with a program. A command is
