@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/teamctl/teamctl/internal/fakemodel"
@@ -284,8 +285,9 @@ func Nasty(tag string, n int) []Letter {
 		"'", "\"", "&", "<", ">",
 	}
 	out := make([]Letter, n)
+	digits := max(3, len(strconv.Itoa(n))) // or the token of one begins with that of another
 	for i := range out {
-		token := fmt.Sprintf("%s-%03d", tag, i+1)
+		token := fmt.Sprintf("%s-%0*d", tag, digits, i+1)
 		body := bodies[i%len(bodies)]
 		if i >= len(bodies) && len(body) > 50_000 { // one is enough for a conversation
 			body = body[:len(body)/5] + "."

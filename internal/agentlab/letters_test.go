@@ -81,3 +81,17 @@ func mustJSON(t *testing.T, v any) string {
 	}
 	return string(b)
 }
+
+// TestTokensDiffer: the tokens of a thousand letters are counted by their text.
+func TestTokensDiffer(t *testing.T) {
+	t.Parallel()
+	letters := Nasty("t", 1000)
+	first, last := letters[99], letters[999]
+	if strings.HasPrefix(last.Token, first.Token) {
+		t.Errorf("%s begins with %s", last.Token, first.Token)
+	}
+	both := []Letter{first, last}
+	if got := (Client{}).Compare(both, []fakemodel.Request{requestOf(t, 1, "\n"+first.Text+"\n"+last.Text)}, asItIs); len(got.Doubled) > 0 || len(got.Lost) > 0 {
+		t.Errorf("doubled %q, lost %q", got.Doubled, got.Lost)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"syscall"
 
@@ -200,6 +201,9 @@ func (w *world) compared(ctx context.Context, c agentlab.Client, letters []agent
 	if err == nil {
 		t = c.Compare(letters, w.model.Requests(), inbox.Body)
 		err = t.Err(true)
+	}
+	if len(t.Doubled) > 0 {
+		fmt.Fprintf(os.Stderr, "%s: doubled %s\n", c.Label(), strings.Join(t.Doubled, ", "))
 	}
 	return t.String(), err
 }
