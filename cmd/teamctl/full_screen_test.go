@@ -485,3 +485,28 @@ func TestFullScreenReview(t *testing.T) {
 	s.types("q")
 	s.left()
 }
+
+// TestFullScreenWithoutATeam checks that a person without a team sees the first commands, runs them from the
+// screen after a question, and is at the team then.
+func TestFullScreenWithoutATeam(t *testing.T) {
+	r := newFaultRig(t)
+	s := r.sit("one", 100, 24)
+	s.run("cd " + r.dir + "/repo && export " + team.EnvHome + "=" + r.dir + "/none")
+	s.keys("-l", "teamctl\n")
+	s.shows("THE FIRST COMMANDS")
+	s.shows("teamctl create repo --repo .")
+	s.types("j", "Enter")
+	s.shows("Run these 2 commands")
+	s.types("Escape")
+	s.shows("nothing was done")
+	if _, err := os.Stat(r.dir + "/none/teams/repo"); err == nil {
+		t.Error("a team was made without an answer")
+	}
+	s.types("Enter", "Enter")
+	s.shows("MEMBERS 1")
+	s.shows("builder")
+	s.types("q")
+	s.shows("shell>")
+	s.run("teamctl delete --force")
+	s.shows("deleted team repo")
+}

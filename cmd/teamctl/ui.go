@@ -35,8 +35,9 @@ func newUI(a *app) *cobra.Command {
 		Short: "Open the full screen of the team, to see and to answer",
 		Long: `Open the full screen of the team: what waits for you, the members and their activity,
 the tasks, mail, changes and cost, and the actions on them. The last line shows the
-keys, ? lists them and : lists all actions. Without a team, or with several, it begins
-with the list of teams. teamctl alone, in a terminal, opens it too.
+keys, ? lists them and : lists all actions. With several teams it begins with their
+list, without one with the first commands, of which enter runs one after a question.
+teamctl alone, in a terminal, opens it too.
 
 --plain, or TEAMCTL_PLAIN=1, is for screen readers, braille displays and slow lines:
 labelled lines that are written once, and the same actions by words; help lists them.
@@ -89,9 +90,6 @@ func (a *app) screen(ctx context.Context, f screenFlags) error {
 	if err != nil {
 		return err
 	}
-	if len(keys) == 0 && a.team == "" {
-		return a.welcome(ctx)
-	}
 	if len(keys) > 0 || a.team != "" {
 		name, err = a.key(ctx, env)
 		switch {
@@ -105,11 +103,11 @@ func (a *app) screen(ctx context.Context, f screenFlags) error {
 		if notice != "" {
 			a.out.line("%s", notice)
 		}
-		p := &tui.Plain{Home: h, Team: name, Why: why, ReadOnly: f.readOnly, In: a.stdin, Out: a.out.screen}
+		p := &tui.Plain{Home: h, Start: h, Team: name, Why: why, ReadOnly: f.readOnly, In: a.stdin, Out: a.out.screen}
 		return p.Run(ctx)
 	}
 	u := &tui.UI{
-		Home: h, Team: name, View: f.view, Select: f.selected, ReadOnly: f.readOnly, Color: a.out.style.On, ASCII: f.drawsASCII(conf), Mouse: conf.Mouse, Alerts: conf.Alerts,
+		Home: h, Start: h, Team: name, View: f.view, Select: f.selected, ReadOnly: f.readOnly, Color: a.out.style.On, ASCII: f.drawsASCII(conf), Mouse: conf.Mouse, Alerts: conf.Alerts,
 		Keys: conf.Keys, Notice: notice, Terminal: "/dev/tty", Report: filepath.Join(env.Home.Dir, "screen-panic.txt"),
 	}
 	if os.Getenv("TMUX") != "" {
@@ -194,6 +192,13 @@ type screenHome struct {
 }
 
 func (h *screenHome) Teams(ctx context.Context, each func([]view.Glance)) error {
+	env, err := h.app.tools()
+	if err == nil {
+		err = os.MkdirAll(env.Home.TeamsDir(), 0o700) // to be watched: the first team may be made elsewhere
+	}
+	if err != nil {
+		return err
+	}
 	return h.app.followGlances(ctx, true, func(list []view.Glance) error {
 		each(list)
 		return nil
@@ -255,4 +260,7 @@ func (a *app) opensScreen() bool {
 	return screenFlags{}.plainBy(conf.Plain) != ""
 }
 
-var _ view.Home = (*screenHome)(nil)
+var (
+	_ view.Home     = (*screenHome)(nil)
+	_ view.Beginner = (*screenHome)(nil)
+)

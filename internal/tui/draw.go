@@ -188,6 +188,9 @@ func (m *model) footKeys() []string {
 	if need := it.on.Need; need != nil && (need.Kind == view.NeedDialog) && !m.readOnly {
 		keys = append([]string{m.keys.hint("open", "attach")}, keys...)
 	}
+	if strings.HasPrefix(it.id, commandRow) && !m.readOnly {
+		keys = append([]string{m.keys.hint("open", "run")}, keys...)
+	}
 	if strings.HasPrefix(it.id, "members:") {
 		keys = append([]string{"enter " + map[bool]string{false: "open", true: "close"}[m.opened[it.id]]}, keys...)
 	}
@@ -387,7 +390,7 @@ func (m *model) untitled(f *frame, s group, room int) []string {
 
 // drawPlace draws a place with its lists, and the selected item beside or below them.
 func (m *model) drawPlace(f *frame, room int) {
-	if len(m.sections) == 0 || m.at == inTeams && len(m.teams) == 0 {
+	if len(m.sections) == 0 {
 		f.add(m.emptyLines()...)
 		return
 	}
@@ -455,7 +458,15 @@ func (m *model) drawPlace(f *frame, room int) {
 	}
 }
 
-func (m *model) emptyLines() []string { return []string{" nothing is here"} }
+func (m *model) emptyLines() []string {
+	switch {
+	case m.at == inTeams && !m.begins.known:
+		return []string{" reading the teams"}
+	case m.at == inTeams:
+		return []string{" there is no team yet; looking at this machine"}
+	}
+	return []string{" nothing is here"}
+}
 
 // drawScreen draws the screen of a member, as large as possible.
 func (m *model) drawScreen(f *frame, room int) {

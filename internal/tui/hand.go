@@ -133,7 +133,10 @@ func (r *run) command(id string, e term.Event) (leave bool) {
 	case "quit":
 		return r.quit()
 	default:
-		if p, ok := strings.CutPrefix(id, "view-"); ok && r.team != nil {
+		switch p, ok := strings.CutPrefix(id, "view-"); {
+		case ok && m.name == "":
+			m.say("no team is open", true)
+		case ok && r.team != nil:
 			r.goTo(place(p))
 		}
 	}
@@ -252,6 +255,7 @@ func (r *run) open() {
 	}
 	switch on := it.on; {
 	case m.turnCrew(it):
+	case m.at == inTeams && r.openStart(it.id):
 	case m.at == inTeams:
 		r.enterTeam(strings.TrimPrefix(it.id, "team:"))
 	case on.Thing == view.OnApproval:
@@ -442,6 +446,8 @@ func (r *run) overKey(e term.Event, why string) (leave bool) {
 		return r.choiceKey(e)
 	case previewOverlay:
 		r.previewKey(e, why)
+	case startOverlay:
+		r.startKey(e.Key)
 	case leaveOverlay:
 		m.over = overlay{}
 		if m.keys.commandOf(e.Key) == "quit" {

@@ -52,6 +52,7 @@ type model struct {
 	keys       Keymap
 
 	teams     []view.Glance
+	begins    beginning
 	name      string // of the team
 	snap      view.Snapshot
 	have      bool   // a snapshot has arrived

@@ -42,6 +42,7 @@ const (
 	filterOverlay
 	leaveOverlay   // there is unsent text
 	previewOverlay // what an action would do
+	startOverlay   // whether to run the first commands
 )
 
 // choice is a line of a menu or of the palette: a command of the screen, or an action.
@@ -66,6 +67,8 @@ func (m *model) overKeys() []string {
 		return []string{"enter do it", "esc leave it"}
 	case filterOverlay:
 		return []string{"/" + o.field.text + "_", "enter keep", "esc drop"}
+	case startOverlay:
+		return []string{"enter run", "any other key leaves it"}
 	case previewOverlay:
 		return []string{k.hint(o.action.ID, "do it"), "any other key leaves it"}
 	case leaveOverlay:
@@ -279,6 +282,11 @@ func (m *model) drawOverlay(f *frame, room int) {
 		}
 	case previewOverlay:
 		m.drawPreview(f, width, room)
+	case startOverlay:
+		lines := m.startLines()
+		for _, l := range lines[:min(len(lines), room)] {
+			f.add(" " + view.Cut(l, width))
+		}
 	case leaveOverlay:
 		for _, l := range wrapped("There is text that was not sent:", width) {
 			f.add(" " + l)

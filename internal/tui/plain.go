@@ -22,8 +22,9 @@ import (
 // same interfaces.
 type Plain struct {
 	Home     view.Home
-	Team     string // that it opens with, "" for the list of teams
-	Why      string // what has chosen it, in words
+	Start    view.Beginner // if set, for a machine without a team
+	Team     string        // that it opens with, "" for the list of teams
+	Why      string        // what has chosen it, in words
 	ReadOnly bool
 	In       io.Reader
 	Out      io.Writer
@@ -50,6 +51,7 @@ type talk struct {
 	shown   time.Time         // when the last of them was written
 	last    time.Time         // of the last line that was typed
 	menu    []view.Deed       // the numbered list that was written last
+	first   []view.Command    // the numbered list of first commands, where there is no team
 	asks    func(text string) // takes the next line
 	sent    string            // message whose receipt is told
 	sentTo  string
@@ -125,6 +127,10 @@ func (t *talk) teams() {
 		err := t.p.Home.Teams(ctx, func(list []view.Glance) {
 			cancel()
 			t.later(func() {
+				if len(list) == 0 && t.p.Start != nil {
+					t.start()
+					return
+				}
 				for i, g := range list {
 					what := strings.TrimSpace(strings.TrimPrefix(g.String(), view.Clean(g.Team)))
 					if g.Unread != "" {

@@ -85,6 +85,10 @@ func (t *talk) line(text string, now time.Time) (leave bool) {
 	}
 	name, rest, _ := strings.Cut(text, " ")
 	rest = strings.TrimSpace(rest)
+	if n, err := strconv.Atoi(name); err == nil && rest == "" && n >= 1 && n <= len(t.first) {
+		t.askFirst(n)
+		return false
+	}
 	if n, err := strconv.Atoi(name); err == nil && rest == "" && n >= 1 && n <= len(t.menu) {
 		d := t.menu[n-1]
 		if a, ok := view.ActionByID(d.Action); ok {

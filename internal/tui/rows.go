@@ -28,6 +28,9 @@ func (m *model) build() []group {
 	case inUsage:
 		return []group{m.usageRows()}
 	case inTeams:
+		if len(m.teams) == 0 {
+			return m.startRows()
+		}
 		return []group{m.teamRows()}
 	case inLog:
 		return m.logRows()

@@ -18,8 +18,10 @@ import (
 // UI is the full screen.
 type UI struct {
 	Home view.Home
-	Team string // initial team, "" for the list of teams
-	View string // one of Views, "" for the team
+	// Start, if set, is for a machine without a team.
+	Start view.Beginner
+	Team  string // initial team, "" for the list of teams
+	View  string // one of Views, "" for the team
 	// Select is the initial selection: the name of a member, "task:5", "approval:3".
 	Select   string
 	ReadOnly bool
@@ -495,7 +497,7 @@ func (r *run) goTo(p place) {
 		defer r.caught()
 		err := r.ui.Home.Teams(ctx, func(list []view.Glance) {
 			select {
-			case r.changes <- func(m *model) { m.teams = list }:
+			case r.changes <- func(*model) { r.glances(list) }:
 			case <-ctx.Done():
 			}
 		})
