@@ -22,10 +22,10 @@ var claims = benchmark{name: "claims", title: "Claims", run: runClaims, note: cl
 const claimsNote = "Sixteen processes on two cores are bound by the processor, not by the disk. The columns of processor time bear other work on " +
 	"the machine best, though it makes them more: two cores give two million divided by the sum. It is not the messages, for answers alone " +
 	"come at several times that rate, but sleeping and waking: a client that waits for a commit goes to sleep, and both sides' runtimes " +
-	"with it. A read that blocks in the client was tried and costs more: the runtime's monitor polls while it blocks. What else a runtime " +
-	"does of its own is kept from both sides: the client's calls are hidden from the monitor, and the supervisor's connections have one " +
-	"goroutine. Without a supervisor the same happens to who stands in line for the lock, and each turn begins with reading again what " +
-	"others have changed."
+	"with it. Without a supervisor the same happens to the next in line for the lock, and each turn begins with reading again what " +
+	"others have changed. In eight interleaved runs of 16 processes with and without each part, medians: the stream of operations beside HTTP saves 61 % of " +
+	"the processor time of a claim, and the queue of the lock keeps the fairness of direct writers at 0.44 instead of 0.00. One goroutine for all connections " +
+	"(21 %) and system calls that the runtime's monitor does not see (23 %) were worth less than a third, and are gone."
 
 const (
 	goalClaims16   = 2.5 // x one process on bare SQLite

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -103,40 +102,6 @@ func (g *Group) Write(ctx context.Context, op Op) (json.RawMessage, error) {
 		<-w.answer
 	}
 	return w.res, w.err
-}
-
-// Answer is the result of one operation of several.
-type Answer struct {
-	Result json.RawMessage
-	Err    error
-}
-
-// WriteAll commits operations together on the caller's goroutine, for a caller
-// that has already collected them. Each has its own answer, in the same order,
-// as Write would return it; they are durable when it returns.
-func (g *Group) WriteAll(ops []Op) []Answer {
-	answers := make([]Answer, len(ops))
-	g.mu.RLock() // Stop waits for operations that have begun
-	defer g.mu.RUnlock()
-	if g.stopped || !g.started {
-		for i, op := range ops {
-			answers[i].Err = fmt.Errorf("%s: %w", op.Name, ErrWriterGone)
-		}
-		return answers
-	}
-	all := make([]job, len(ops))
-	jobs := make([]*job, len(ops))
-	for i, op := range ops {
-		all[i].op = op
-		jobs[i] = &all[i]
-	}
-	for some := range slices.Chunk(jobs, maxGroup) {
-		g.commit(some)
-	}
-	for i, j := range jobs {
-		answers[i] = Answer{j.res, j.err}
-	}
-	return answers
 }
 
 func (g *Group) enter(ctx context.Context, w *waiting) error {

@@ -150,11 +150,7 @@ func (l *link) dial(ctx context.Context) (conn *frameConn, err error) {
 	if !stop() {
 		return nil, c.gone(ctx, ctx.Err())
 	}
-	q := quietly(raw)
-	if r.Buffered() == 0 { // always: nothing is said before the first request
-		r.Reset(q)
-	}
-	return &frameConn{Conn: q, r: r}, nil
+	return &frameConn{Conn: raw, r: r}, nil
 }
 
 // roundTrip sends one request and reads the content of its answer. After an error the connection

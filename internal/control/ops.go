@@ -27,11 +27,6 @@ func (f opFrames) answer(ctx context.Context, frame []byte) (json.RawMessage, er
 	return f.writer.Write(ctx, op)
 }
 
-// batcher is a writer that takes several operations at once, as ledger.Group does.
-type batcher interface {
-	WriteAll(ops []ledger.Op) []ledger.Answer
-}
-
 // appendOp is op as a frame.
 func appendOp(b []byte, op ledger.Op) []byte {
 	b = append(b, 0, 0, 0, 0)

@@ -25,24 +25,6 @@ type writerFunc func(ledger.Op) (json.RawMessage, error)
 
 func (f writerFunc) Write(_ context.Context, op ledger.Op) (json.RawMessage, error) { return f(op) }
 
-// together takes several operations at once, as the group does.
-type together struct{ writerFunc }
-
-func (b together) WriteAll(ops []ledger.Op) []ledger.Answer {
-	out := make([]ledger.Answer, len(ops))
-	for i, op := range ops {
-		out[i].Result, out[i].Err = b.writerFunc(op)
-	}
-	return out
-}
-
-// eachWay runs a test with a writer that takes one operation at a time, and with one
-// that takes many.
-func eachWay(t *testing.T, test func(t *testing.T, way func(writerFunc) ledger.Writer)) {
-	t.Run("one at a time", func(t *testing.T) { test(t, func(f writerFunc) ledger.Writer { return f }) })
-	t.Run("together", func(t *testing.T) { test(t, func(f writerFunc) ledger.Writer { return together{f} }) })
-}
-
 // serveOps serves a socket with a writer until stop, which may be called again.
 func serveOps(t *testing.T, socket string, w ledger.Writer) (stop func()) {
 	t.Helper()
@@ -74,12 +56,8 @@ func serveStreams(t *testing.T, socket, path string, s *streams) (stop func()) {
 
 func TestOpsStream(t *testing.T) {
 	t.Parallel()
-	eachWay(t, testOpsStream)
-}
-
-func testOpsStream(t *testing.T, way func(writerFunc) ledger.Writer) {
 	socket := filepath.Join(t.TempDir(), "s")
-	echo := way(func(op ledger.Op) (json.RawMessage, error) {
+	echo := writerFunc(func(op ledger.Op) (json.RawMessage, error) {
 		if op.Name == "refuse" {
 			return nil, team.Errorf(team.CodeConflict, "no: %s", op.Who).WithReason("because").WithHint("try")
 		}
@@ -170,13 +148,9 @@ func TestOpsStreamGivenUp(t *testing.T) {
 // no frames is spoken to as before.
 func TestOpsStreamLeavesAndFallsBack(t *testing.T) {
 	t.Parallel()
-	eachWay(t, testOpsStreamLeaves)
-}
-
-func testOpsStreamLeaves(t *testing.T, way func(writerFunc) ledger.Writer) {
 	dir := t.TempDir()
 	begun, hold := make(chan struct{}), make(chan struct{})
-	stop := serveOps(t, filepath.Join(dir, "s"), way(func(ledger.Op) (json.RawMessage, error) {
+	stop := serveOps(t, filepath.Join(dir, "s"), writerFunc(func(ledger.Op) (json.RawMessage, error) {
 		close(begun)
 		<-hold
 		return json.RawMessage(`1`), nil
@@ -225,12 +199,8 @@ func testOpsStreamLeaves(t *testing.T, way func(writerFunc) ledger.Writer) {
 // What is no frame ends the connection and reaches no writer.
 func TestOpsStreamRefusesNonsense(t *testing.T) {
 	t.Parallel()
-	eachWay(t, testOpsStreamNonsense)
-}
-
-func testOpsStreamNonsense(t *testing.T, way func(writerFunc) ledger.Writer) {
 	socket := filepath.Join(t.TempDir(), "s")
-	serveOps(t, socket, way(func(ledger.Op) (json.RawMessage, error) {
+	serveOps(t, socket, writerFunc(func(ledger.Op) (json.RawMessage, error) {
 		t.Error("the writer was asked")
 		return nil, nil
 	}))
@@ -285,7 +255,7 @@ func TestWriterGoesOnAlone(t *testing.T) {
 	}
 	w, _ := Writer(layout, says("alone"))
 	for _, step := range []struct{ who, id string }{{"first", "1"}, {"second", "2"}} {
-		stop := serveOps(t, layout.Socket(), together{says(step.who)})
+		stop := serveOps(t, layout.Socket(), says(step.who))
 		for range 2 {
 			if res, err := w.Write(t.Context(), ledger.Op{ID: step.id, Name: "n"}); err != nil || string(res) != `"`+step.who+" "+step.id+`"` {
 				t.Errorf("%s, %v", res, err)

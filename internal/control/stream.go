@@ -21,8 +21,7 @@ type streams struct {
 	keeper   *keeper // nil: every ledger will do
 
 	mu     sync.Mutex
-	conns  map[net.Conn]struct{} // that have a goroutine each: of a framer that takes one at a time
-	pump   *pump                 // serves the others; made for the first
+	conns  map[net.Conn]struct{}
 	closed bool
 	done   sync.WaitGroup
 }
@@ -52,12 +51,6 @@ func (s *streams) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if _, err := fmt.Fprintf(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: %s\r\n\r\n", s.protocol); err != nil {
 		return
 	}
-	if p := s.together(); p != nil {
-		already, _ := rw.Peek(rw.Reader.Buffered())
-		if p.add(conn, already) {
-			return
-		}
-	}
 	// A request that has come is carried out and answered even when the server is going
 	// down.
 	ctx := context.WithoutCancel(r.Context())
@@ -76,18 +69,6 @@ func (s *streams) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-}
-
-// together is the pump, if one is possible.
-func (s *streams) together() *pump {
-	f, _ := s.frames.(opFrames)
-	b, ok := f.writer.(batcher)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.pump == nil && ok && !s.closed {
-		s.pump, _ = newPump(b) // without one, each has a goroutine
-	}
-	return s.pump
 }
 
 func (s *streams) enter(c net.Conn) bool {
@@ -120,10 +101,6 @@ func (s *streams) close(wait time.Duration) {
 		_ = c.SetReadDeadline(time.Unix(1, 0))
 		_ = c.SetWriteDeadline(time.Now().Add(wait))
 	}
-	p := s.pump
 	s.mu.Unlock()
-	if p != nil {
-		p.close(wait)
-	}
 	s.done.Wait()
 }

@@ -21,10 +21,10 @@ import (
 // within bounds what has to happen; nothing is measured with it.
 const within = 2 * time.Minute
 
-func dialTogether(t *testing.T, f writerFunc) (*frameConn, *Client, func()) {
+func dialOps(t *testing.T, f writerFunc) (*frameConn, *Client, func()) {
 	t.Helper()
 	socket := filepath.Join(t.TempDir(), "s")
-	stop := serveOps(t, socket, together{f})
+	stop := serveOps(t, socket, f)
 	c := NewClient(socket)
 	t.Cleanup(c.Close)
 	conn, err := c.ops.dial(t.Context())
@@ -51,9 +51,9 @@ func wantAnswer(t *testing.T, r *bufio.Reader, want string) {
 }
 
 // Whoever sends many at once, in pieces of any size, has an answer to each, in order.
-func TestOpsTogetherInPieces(t *testing.T) {
+func TestOpsInPieces(t *testing.T) {
 	t.Parallel()
-	conn, _, _ := dialTogether(t, argsBack)
+	conn, _, _ := dialOps(t, argsBack)
 	var all []byte
 	var want []string
 	for i := range 300 {
@@ -79,10 +79,10 @@ func TestOpsTogetherInPieces(t *testing.T) {
 }
 
 // What came together with the request to upgrade is an operation too.
-func TestOpsTogetherAtOnce(t *testing.T) {
+func TestOpsAtOnce(t *testing.T) {
 	t.Parallel()
 	socket := filepath.Join(t.TempDir(), "s")
-	serveOps(t, socket, together{argsBack})
+	serveOps(t, socket, writerFunc(argsBack))
 	conn, err := net.Dial("unix", socket)
 	if err != nil {
 		t.Fatal(err)
@@ -108,20 +108,20 @@ func TestOpsTogetherAtOnce(t *testing.T) {
 
 // A client that does not take its answers holds up nobody else, and has all of them
 // once it does.
-func TestOpsTogetherNotTaken(t *testing.T) {
+func TestOpsNotTaken(t *testing.T) {
 	t.Parallel()
 	const answer = 100_000
 	big := `"` + strings.Repeat("x", answer) + `"`
 	var mu sync.Mutex
 	asked := 0
 	arrived := make(chan struct{})
-	conn, c, stop := dialTogether(t, func(op ledger.Op) (json.RawMessage, error) {
+	conn, c, stop := dialOps(t, func(op ledger.Op) (json.RawMessage, error) {
 		if op.Name == "small" {
 			return json.RawMessage("1"), nil
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		if asked++; asked == 20 {
+		if asked++; asked == 3 {
 			close(arrived)
 		}
 		return json.RawMessage(big), nil
@@ -134,7 +134,7 @@ func TestOpsTogetherNotTaken(t *testing.T) {
 		t.Fatal(err)
 	}
 	select {
-	case <-arrived: // two megabytes wait: more than a socket holds
+	case <-arrived: // its answers wait: more than a socket holds
 	case <-time.After(within):
 		t.Fatal("the operations have not come")
 	}
@@ -166,7 +166,7 @@ func TestOpsTogetherNotTaken(t *testing.T) {
 
 // Many processes' operations, some of which are refused, reach a real ledger and are
 // answered to who sent them.
-func TestOpsTogetherLedger(t *testing.T) {
+func TestOpsLedger(t *testing.T) {
 	t.Parallel()
 	db, err := ledger.Open(t.Context(), filepath.Join(t.TempDir(), "ledger.db"), ledger.Options{Create: true})
 	if err != nil {
