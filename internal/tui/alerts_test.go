@@ -10,8 +10,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// TestAlerts: while the terminal has no focus it is told of each need once, when it begins, several in
-// one, and that all is done once all is.
+// TestAlerts checks that a terminal without focus is told of each need once, when the need begins, with
+// several needs in one alert, and is told once that all tasks have ended.
 func TestAlerts(t *testing.T) {
 	t.Parallel()
 	m := shownOf(crowd(0), 120, 36)

@@ -44,8 +44,8 @@ func TestBoardShowsWhoHasStalled(t *testing.T) {
 	}
 }
 
-// While no supervisor is up nobody stands behind the state of a member: it is shown with
-// a question mark and with the time up to which it is known.
+// While no supervisor runs, the state of a member may be out of date: the board shows it with a question
+// mark and the time at which it was known.
 func TestBoardWithoutASupervisor(t *testing.T) {
 	t.Parallel()
 	s := sample()

@@ -36,8 +36,8 @@ func (a awake) Suspend() error { return a.Pause(func() {}) }
 // modes are private modes that a program sets and resets.
 var modes = regexp.MustCompile("\x1b\\[\\?([0-9;]+)([hl])")
 
-// FuzzBytes: whatever bytes come from a terminal, in whatever pieces, the screen does not fail or
-// hang, Ctrl-c leaves it, and the terminal is as it was before.
+// FuzzBytes checks that the screen neither fails nor hangs on any bytes from a terminal, in any pieces,
+// that Ctrl-c leaves it, and that it restores the terminal.
 func FuzzBytes(f *testing.F) {
 	long := strings.Repeat("x", 127)
 	for _, s := range []string{

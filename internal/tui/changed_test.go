@@ -11,7 +11,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// strict is a machine that answers a request only for one who has seen it as it is.
+// strict is a team that accepts an answer only if it names the current text of the request.
 type strict struct{ fuzzed }
 
 func (s *strict) Do(ctx context.Context, d view.Deed) (view.Done, error) {
@@ -66,14 +66,14 @@ func (s *onPaper) shows(want string) {
 	}
 }
 
-// types types a key, and waits for as long as the screen takes to answer by it.
+// types types a key, and waits until the screen has confirmed it.
 func (s *onPaper) types(key string) {
 	s.event(term.Event{Kind: term.Key, Key: key, At: s.now})
 	s.look(2 * burst)
 }
 
-// TestChangedBetween: of two screens on one request that changes, the one that still shows it as it
-// was does not answer it; it answers once it has shown the new text for long enough.
+// TestChangedBetween checks two screens that show a request while it changes: a screen that shows the old
+// text does not answer it, and can answer after it has shown the new text for long enough.
 func TestChangedBetween(t *testing.T) {
 	t.Parallel()
 	machine := &strict{fuzzed{request: view.Request{Kind: view.NeedPermission, State: "pending", Member: "worker-1", Tool: "Bash", Command: "make deploy"}}}

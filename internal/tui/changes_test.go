@@ -40,7 +40,7 @@ func reviewed(comments ...view.Comment) *model {
 	return m
 }
 
-// TestChangesFrame: comments stand beside their lines, and those that are lost above them.
+// TestChangesFrame checks that comments are drawn at their lines, and above all lines if these are gone.
 func TestChangesFrame(t *testing.T) {
 	t.Parallel()
 	m := reviewed(
@@ -52,8 +52,8 @@ func TestChangesFrame(t *testing.T) {
 	golden(t, "changes.txt", text(m.draw()))
 }
 
-// TestCommentTarget: a comment is about the line of the cursor, the marked lines or the file,
-// and about removed lines where there are no others.
+// TestCommentTarget checks that a comment refers to the line of the cursor, to the marked lines or to the
+// file, and to removed lines only if there are no others.
 func TestCommentTarget(t *testing.T) {
 	t.Parallel()
 	m := reviewed(view.Comment{Name: "1.1", State: "draft", Path: "cart.go", First: 41, Last: 41, Text: "x"})
@@ -110,8 +110,8 @@ func (d *desk) Changes(_ context.Context, member, _ string) (view.Changes, error
 	return view.Changes{Member: member, Patch: cartPatch}, nil
 }
 
-// TestCommentIsKept: what is typed is written down at the first pause, as one draft that
-// changes, and once more when the screen ends.
+// TestCommentIsKept checks that a comment is saved as a draft at the first pause in typing, that later
+// pauses change the same draft, and that it is saved again when the screen ends.
 func TestCommentIsKept(t *testing.T) {
 	t.Parallel()
 	d := &desk{done: make(chan view.Deed, 8)}

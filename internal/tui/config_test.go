@@ -14,8 +14,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// TestChosenKeys: a key of ui.yaml takes the place of the default one where keys act and where they
-// are named.
+// TestChosenKeys checks that a key of ui.yaml replaces the default one, both in its effect and in the
+// hints.
 func TestChosenKeys(t *testing.T) {
 	t.Parallel()
 	c, err := ParseConfig([]byte("mouse: off\nalerts: off\nplain: on\nascii: false\nkeys:\n  reject: X\n  down: [ctrl-n, '%']\n  help: '&'\n  palette: []\n  pause: P\n  open: tab\n  next-list: [l]\n"))
@@ -76,7 +76,7 @@ func TestChosenKeys(t *testing.T) {
 	}
 }
 
-// TestDefaultKeys: no key means two things by default but those that depend on the row.
+// TestDefaultKeys checks that no default key has two meanings, except for keys whose meaning depends on the row.
 func TestDefaultKeys(t *testing.T) {
 	t.Parallel()
 	all := bindings()
@@ -110,8 +110,8 @@ func TestDefaultKeys(t *testing.T) {
 	}
 }
 
-// TestRefusedConfig: a mistake is named with its place and changes no key; what was read beside the
-// keys holds.
+// TestRefusedConfig checks that a mistake is reported with its position and changes no key, and that the
+// other settings of the file take effect.
 func TestRefusedConfig(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ text, want string }{
@@ -152,7 +152,7 @@ func TestRefusedConfig(t *testing.T) {
 	}
 }
 
-// TestDocumentedConfig: the example of docs/ui.md is taken.
+// TestDocumentedConfig checks that the example in docs/ui.md is valid.
 func TestDocumentedConfig(t *testing.T) {
 	t.Parallel()
 	doc, err := os.ReadFile("../../docs/ui.md")
@@ -167,7 +167,7 @@ func TestDocumentedConfig(t *testing.T) {
 	}
 }
 
-// TestReadConfig: a missing file is none, one that others can write is refused.
+// TestReadConfig checks that a missing file means the defaults, and that a file which others can write is refused.
 func TestReadConfig(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -189,7 +189,8 @@ func TestReadConfig(t *testing.T) {
 	}
 }
 
-// FuzzConfig: no text makes the reader fail, and what it takes leaves every key with one meaning.
+// FuzzConfig checks that the reader panics on no text, and that in every configuration that it accepts each key
+// has one meaning.
 func FuzzConfig(f *testing.F) {
 	for _, s := range []string{"", "mouse: off\nkeys: {up: [w, 1], down: s}\n", "keys: &a {up: *a}", "<<: {a: b}", "keys:\n  ? [a]\n  : b\n", "keys: !!x y", "\xff\xfe", "keys: {down: \"\u0301\", up: 数}", "a:\n\t- b", "%YAML 1.2\n---\nkeys: ~"} {
 		f.Add([]byte(s))

@@ -10,7 +10,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// crowd is a team of n members, with needs, tasks and texts that try to leave their place.
+// crowd is a team of n members, with needs, tasks, and texts with control sequences.
 func crowd(n int) view.Snapshot {
 	s := sample()
 	s.Members = []view.Member{{Name: "team-lead", Lead: true, State: team.Running}}
@@ -83,8 +83,8 @@ func TestFrames(t *testing.T) {
 	}
 }
 
-// TestEverySize: at every size every place and everything that stands over one is drawn
-// without a line too many or too wide, and nothing of an agent's leaves its place.
+// TestEverySize checks that at every size every place and every overlay is drawn without a line too many
+// or too wide, and that no control sequence of an agent's text reaches the terminal.
 func TestEverySize(t *testing.T) {
 	t.Parallel()
 	sizes := [][2]int{{1, 1}, {1000, 300}, {1, 300}, {1000, 1}, {170, 30}}
@@ -143,8 +143,8 @@ func TestEverySize(t *testing.T) {
 	}
 }
 
-// TestHeld: rows do not move under a hand; what has gone stays, marked, and what is new
-// comes last, until the hand has rested.
+// TestHeld checks that rows do not move while the person types: rows that are gone stay, marked, and new
+// ones come last, until no key was pressed for a while.
 func TestHeld(t *testing.T) {
 	t.Parallel()
 	s := crowd(8)
@@ -175,7 +175,7 @@ func TestHeld(t *testing.T) {
 	}
 }
 
-// TestFilter: words and fields narrow the rows.
+// TestFilter checks that words and fields of the filter select rows.
 func TestFilter(t *testing.T) {
 	t.Parallel()
 	m := shownOf(crowd(8), 120, 36)

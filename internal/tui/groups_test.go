@@ -9,8 +9,8 @@ import (
 	"github.com/teamctl/teamctl/internal/view"
 )
 
-// TestGroups: above 50 members those with alike names share a row with counts, which enter opens;
-// a filter and a name that was asked for show the members themselves.
+// TestGroups checks that above 50 members those with similar names share one row with counts, that enter
+// opens it, and that a filter or a requested name shows the members themselves.
 func TestGroups(t *testing.T) {
 	t.Parallel()
 	s := crowd(60)
@@ -57,7 +57,7 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// TestIdleRowOpens: the row of the idle members opens, too.
+// TestIdleRowOpens checks that the row of idle members can be opened.
 func TestIdleRowOpens(t *testing.T) {
 	t.Parallel()
 	m := shownOf(crowd(20), 120, 36)
@@ -70,7 +70,7 @@ func TestIdleRowOpens(t *testing.T) {
 	}
 }
 
-// TestOnlyDrawnRowsAreBuilt: of 500 members and as many lanes no more rows are made than the
+// TestOnlyDrawnRowsAreBuilt checks that with 500 members and as many lanes no more rows are built than the
 // screen has lines.
 func TestOnlyDrawnRowsAreBuilt(t *testing.T) {
 	t.Parallel()

@@ -11,7 +11,7 @@ import (
 	"github.com/teamctl/teamctl/internal/view"
 )
 
-// paper is a terminal that keeps nothing.
+// paper is a terminal that discards what is drawn.
 type paper struct{ cols, rows int }
 
 func (p *paper) Size() (int, int)   { return p.cols, p.rows }
@@ -23,8 +23,8 @@ func (*paper) Copy(string)          {}
 func (*paper) Title(string)         {}
 func (*paper) Alert(string, string) {}
 
-// fuzzed is a machine whose one team has a request that changes now and then. What it does not
-// answer it does not have.
+// fuzzed is a machine with one team, whose request changes from time to time. Other reads return
+// nothing.
 type fuzzed struct {
 	view.Team
 	mu       sync.Mutex
@@ -80,12 +80,12 @@ func (f *fuzzed) Do(_ context.Context, d view.Deed) (view.Done, error) {
 	return view.Done{Said: "done"}, nil
 }
 
-// keyboard has the keys that a byte of the fuzzer can be.
+// keyboard maps the bytes of the fuzzer to keys.
 var keyboard = append([]string{"ctrl-d", "ctrl-u", "ctrl-j", "ctrl-a", "ctrl-e", "ctrl-w", "ctrl-l", "ctrl-z", "ctrl-n", "ctrl-p", "数", "\u0301", "é"}, named...)
 
-// FuzzInput: whatever comes from a terminal (keys, pastes, clicks, sizes, at any pace, while requests
-// change) the screen does not fail, draws within its terminal, and a yes answers nothing but a
-// request that stood whole under the cursor for long enough, as it was then.
+// FuzzInput checks that on any input (keys, pastes, clicks, sizes, at any pace, while requests change) the
+// screen does not fail and draws within its terminal, and that an approval answers only a request whose
+// whole current text was under the cursor for long enough.
 func FuzzInput(f *testing.F) {
 	for _, s := range []string{"", "a", "\x04x\x00a\x80", "\x80\xe1\x80", "\x80\x80a\x80", ".\x80\x80\x80a\x80j\x80", "a\x04\x80a\x80", "\x80.\x80enter", ":appr\x8d", "mhello\n\x8d", "2v3456789", "\x02\x05\x03a", "\x01\x05\x05\x01\x05\x05", "\x80.\x80\x04\xe1\x80", "MM\x80M", "ZZ.Z", "/x\x1b?q"} {
 		f.Add([]byte(s))

@@ -11,8 +11,9 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// TestPutOff: a need that is put off goes to the end, and is passed over and not counted until its
-// time, its change or the same key brings it back. The team is not touched.
+// TestPutOff checks that a need that is put off moves to the end, is skipped by the next-need key and is not
+// counted, until its time has passed, it changes, or the same key takes it up again. Nothing in the team
+// changes.
 func TestPutOff(t *testing.T) {
 	t.Parallel()
 	m := shownOf(crowd(8), 120, 36)
@@ -67,7 +68,7 @@ func TestPutOff(t *testing.T) {
 	}
 }
 
-// deeds is a team that carries out what it is told.
+// deeds is a team that records the actions that it carries out.
 type deeds struct {
 	view.Team
 	did  []view.Deed
@@ -80,8 +81,8 @@ func (d *deeds) Do(_ context.Context, x view.Deed) (view.Done, error) {
 	return d.done, d.err
 }
 
-// TestMergePreview: M shows what is ready, and only a second M of a hand that has seen all of it
-// merges that.
+// TestMergePreview checks that M shows what is ready to be merged, and that only a second M, after all of it
+// was visible, merges it.
 func TestMergePreview(t *testing.T) {
 	t.Parallel()
 	m := shownOf(crowd(8), 100, 30)
@@ -98,7 +99,7 @@ func TestMergePreview(t *testing.T) {
 	opened := func() string {
 		t.Helper()
 		press("M", "")
-		press("M", "") // typed ahead of the answer
+		press("M", "") // typed before the preview has arrived
 		if len(m.over.deed.Seen) > 0 || m.over.kind != previewOverlay {
 			t.Error("it was done before it was shown")
 		}

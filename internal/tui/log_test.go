@@ -11,7 +11,7 @@ import (
 	"github.com/teamctl/teamctl/internal/view"
 )
 
-// failedLog is an attempt that failed, with texts that try to leave their place.
+// failedLog is an attempt that failed, with control sequences in its texts.
 func failedLog() view.TaskLog {
 	l := view.TaskLog{
 		Task: "2", Attempt: 2, Attempts: []int{1, 2}, Owner: "probe", From: ago(80 * time.Second), To: ago(20 * time.Second), End: "failed",
@@ -28,7 +28,7 @@ func failedLog() view.TaskLog {
 	return l
 }
 
-// archive is a team that has logs. Each read is noted.
+// archive is a team with logs. It records each read.
 type archive struct {
 	view.Team
 	reads chan int
@@ -45,7 +45,7 @@ func (a *archive) TaskLog(_ context.Context, _ string, attempt int) (view.TaskLo
 
 func (a *archive) Dependencies(context.Context) (map[string][]string, error) { return nil, nil }
 
-// inHand is a screen of a team, as keys drive it: keys presses them, done takes in one read.
+// inHand is a screen that a test drives: keys presses keys, done applies the result of one read.
 func inHand(t *testing.T, m *model, x view.Team) (r *run, keys func(...string), done func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	r = &run{ui: &UI{}, m: m, ctx: ctx, teamCtx: ctx, team: x, changes: make(chan func(*model), 16), running: map[string]bool{}, again: map[string]doing{}}
@@ -68,8 +68,8 @@ func inHand(t *testing.T, m *model, x view.Team) (r *run, keys func(...string), 
 	}
 }
 
-// TestLogOfAnAttempt: enter on a task shows the log of its last attempt, whole, searchable, and
-// with the attempts before; Esc leads back to the row.
+// TestLogOfAnAttempt checks that enter on a task shows the whole log of its last attempt, that the log can be
+// searched, that earlier attempts can be reached, and that Esc returns to the row.
 func TestLogOfAnAttempt(t *testing.T) {
 	t.Parallel()
 	a := &archive{reads: make(chan int, 16)}
@@ -111,7 +111,7 @@ func TestLogOfAnAttempt(t *testing.T) {
 	if !strings.Contains(text(m.draw()), "task 2, attempt 1 of 2 by probe: failed") {
 		t.Errorf("the first attempt:\n%s", text(m.draw()))
 	}
-	keys("h") // there is none before
+	keys("h") // there is no earlier attempt
 	keys("esc")
 	if m.at != inTasks || m.cursor != "task:2" {
 		t.Errorf("back at %s on %s", m.at, m.cursor)
@@ -121,7 +121,7 @@ func TestLogOfAnAttempt(t *testing.T) {
 	}
 }
 
-// TestLogFrames: the log at a small size.
+// TestLogFrames checks the log at a small size.
 func TestLogFrames(t *testing.T) {
 	t.Parallel()
 	m := shownOf(crowd(8), 40, 10)
@@ -135,7 +135,7 @@ func TestLogFrames(t *testing.T) {
 	}
 }
 
-// TestSearchOnTheScreen: a search finds the lines of a member's screen, which counts from its end.
+// TestSearchOnTheScreen checks that a search finds lines of a member's screen, which is scrolled from its end.
 func TestSearchOnTheScreen(t *testing.T) {
 	t.Parallel()
 	m := shownOf(crowd(8), 80, 13)

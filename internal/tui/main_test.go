@@ -43,7 +43,7 @@ var epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 func ago(d time.Duration) time.Time { return epoch.Add(-d) }
 
-// sample has a task in every state, and texts that try to leave their place.
+// sample has a task in every state, and texts with control sequences.
 func sample() view.Snapshot {
 	return view.Snapshot{
 		Team: "demo", Repo: "/src/repo",

@@ -56,8 +56,8 @@ func shop() view.Snapshot {
 	return s
 }
 
-// TestPictures keeps the pictures of docs/screens as the screens are drawn now; scripts/screens
-// writes them.
+// TestPictures checks that the pictures in docs/screens show the screens as they are drawn now;
+// scripts/screens writes them.
 func TestPictures(t *testing.T) {
 	t.Parallel()
 	changes := view.Changes{Member: "cart", Base: "main", Comments: []view.Comment{

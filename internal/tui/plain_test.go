@@ -6,7 +6,7 @@ import (
 	"github.com/teamctl/teamctl/internal/view"
 )
 
-// TestPlainWords: every action is a word of the plain screen, and no word is two things.
+// TestPlainWords checks that every action is a word of the plain screen, and that no word has two meanings.
 func TestPlainWords(t *testing.T) {
 	t.Parallel()
 	names := map[string]bool{}

@@ -14,7 +14,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// buffer is safe for the view's goroutine and the test.
+// buffer may be used by the view's goroutine and the test at once.
 type buffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -93,8 +93,8 @@ func TestProgressTerminal(t *testing.T) {
 	golden(t, "progress-terminal.txt", strings.ReplaceAll(out.String(), "\x1b", "ESC"))
 }
 
-// A view that is shown, after the first, only what is in work and what has changed draws
-// the same.
+// A view that after the first snapshot gets only the tasks in progress and those that have changed draws the
+// same.
 func TestProgressOfParts(t *testing.T) {
 	t.Parallel()
 	for name, opt := range map[string]Options{
@@ -124,8 +124,7 @@ func TestProgressOfParts(t *testing.T) {
 	}
 }
 
-// A view that is on a terminal draws once a second while a task is in work, and
-// not at all otherwise.
+// A view on a terminal draws once a second while a task is in progress, and not at all otherwise.
 func TestProgressTicksOnlyWhileSomethingRuns(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 	"github.com/teamctl/teamctl/internal/view"
 )
 
-// still is a machine with one team that never changes. Every look of the screen at its
-// interest is counted.
+// still is a machine with one team that never changes. It counts how often the screen is asked for its
+// interest.
 type still struct{ view.Team }
 
 func (still) Teams(context.Context, func([]view.Glance)) error { return nil }
@@ -27,8 +27,8 @@ func (still) Follow(ctx context.Context, _ func() view.Interest, each func(view.
 	return nil
 }
 
-// TestRest: a screen on which nothing happens is painted once for each change and not
-// again, and ends at q with the terminal as it was.
+// TestRest checks that a screen is painted once for each change and not while nothing changes, and that q ends
+// it and restores the terminal.
 func TestRest(t *testing.T) {
 	t.Parallel()
 	master, tty, err := openpty.Open()

@@ -8,7 +8,7 @@ import (
 	"github.com/teamctl/teamctl/internal/view"
 )
 
-// TestPairs: every line of a diff is in exactly one row, on its side, and in order.
+// TestPairs checks that every line of a diff is in exactly one row, on its side, and in order.
 func TestPairs(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
@@ -29,8 +29,8 @@ func TestPairs(t *testing.T) {
 	}
 }
 
-// TestSideBySide: from 160 columns the sides stand beside each other with the comments below their
-// lines, the cursor goes through the lines of both, and w turns.
+// TestSideBySide checks that from 160 columns the two sides are drawn beside each other, with the comments below
+// their lines, that the cursor visits the lines of both, and that w switches to one column.
 func TestSideBySide(t *testing.T) {
 	t.Parallel()
 	m := reviewed(

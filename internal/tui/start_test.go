@@ -66,8 +66,9 @@ func (b *bare) commands() []string {
 	return slices.Clone(b.ran)
 }
 
-// TestStart: without a team the screen shows what is not in order on the machine and the first commands.
-// One runs after a question, with those before it, and the screen goes to the team that it makes.
+// TestStart checks that without a team the screen shows what is not in order on the machine and the first
+// commands, that enter runs one after a question, with those before it, and that the screen then shows the
+// new team.
 func TestStart(t *testing.T) {
 	t.Parallel()
 	machine := &bare{}
@@ -117,7 +118,7 @@ func TestStart(t *testing.T) {
 	}
 }
 
-// TestStartOfAnother: the screen goes to the first team of the machine also if it is made elsewhere.
+// TestStartOfAnother checks that the screen shows the first team of the machine, too, if it is made elsewhere.
 func TestStartOfAnother(t *testing.T) {
 	t.Parallel()
 	machine := &bare{}
@@ -132,7 +133,7 @@ func TestStartOfAnother(t *testing.T) {
 	}
 }
 
-// TestStartAtEverySize: it is drawn without a line too many or too wide.
+// TestStartAtEverySize checks that at every size no line is too many or too wide.
 func TestStartAtEverySize(t *testing.T) {
 	t.Parallel()
 	machine := &bare{}
@@ -159,7 +160,7 @@ func TestStartAtEverySize(t *testing.T) {
 	}
 }
 
-// TestPlainStart: the plain screen lists the same, and a number runs a command after a yes.
+// TestPlainStart checks that the plain screen lists the same, and that a number runs a command after a yes.
 func TestPlainStart(t *testing.T) {
 	t.Parallel()
 	machine := &bare{}

@@ -10,7 +10,7 @@ import (
 	"github.com/teamctl/teamctl/internal/view"
 )
 
-// pastOf is a history of the members of a crowd, with texts that try to leave their place.
+// pastOf is a history of the members of a crowd, with control sequences in its texts.
 func pastOf(s view.Snapshot) past {
 	p := past{have: true, whole: view.Timeline{Team: "demo", Run: 3, From: ago(24 * time.Minute), To: epoch}}
 	for i, x := range s.Members {
@@ -51,7 +51,7 @@ func TestTimeFrames(t *testing.T) {
 	}
 }
 
-// TestTimeMoves: what is shown follows the present, unless a hand has moved it, and no move or zoom
+// TestTimeMoves checks that the view follows the present until the person moves it, and that no move or zoom
 // leaves the history.
 func TestTimeMoves(t *testing.T) {
 	t.Parallel()
@@ -116,8 +116,8 @@ func (a *archive) Log(_ context.Context, kind string, all bool) ([]view.Event, e
 	return []view.Event{{At: epoch, What: "task.completed", ID: "2", Text: fmt.Sprintf("asked for %q, %t", kind, all)}}, nil
 }
 
-// TestLogOfKinds: v turns the kind of the log, p adds what has no sentence, and a row is about its
-// task.
+// TestLogOfKinds checks that v changes the kind of log, that p adds events without a sentence, and that a row
+// belongs to its task.
 func TestLogOfKinds(t *testing.T) {
 	t.Parallel()
 	m := shownOf(crowd(8), 120, 36)

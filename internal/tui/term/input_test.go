@@ -7,8 +7,8 @@ import (
 	"github.com/gdamore/tcell/v3"
 )
 
-// A paste is one event, also where Esc came right before its marks. One whose end is lost is ended by
-// ctrl-c or esc after a second of silence.
+// A paste is one event, even if Esc comes right before its marks. A paste without an end mark is ended by Ctrl-c
+// or Esc after a second without input.
 func TestPaste(t *testing.T) {
 	t.Parallel()
 	var in input

@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// line is a terminal that nobody looks at.
+// line is a terminal that discards its output, and counts what is written after its end.
 type line struct {
 	mu      sync.Mutex
 	drained chan struct{}
@@ -68,8 +68,8 @@ func (l *line) Close() error { return l.Stop() }
 
 var _ tcell.Tty = (*line)(nil)
 
-// TestCloseAmidPainting: the screen ends while frames come; the race detector sees whether they are
-// still drawn then.
+// TestCloseAmidPainting ends the screen while frames arrive; the race detector reports if they are still being
+// drawn.
 func TestCloseAmidPainting(t *testing.T) {
 	for round := range 30 {
 		l := &line{}
@@ -123,7 +123,7 @@ func TestSequence(t *testing.T) {
 	}
 }
 
-// TestAlertInTmux: what tmux says of itself and of the terminal around it decides.
+// TestAlertInTmux checks the choice of the alert by what tmux reports of itself and of the terminal around it.
 func TestAlertInTmux(t *testing.T) {
 	t.Parallel()
 	for answer, want := range map[string]outer{
@@ -148,8 +148,8 @@ func TestAlertInTmux(t *testing.T) {
 	}
 }
 
-// TestAlertAndClose: an alert is written whole or not at all, and the end of the screen waits for no
-// tmux.
+// TestAlertAndClose checks that an alert is written whole or not at all, and that the end of the screen does not
+// wait for tmux.
 func TestAlertAndClose(t *testing.T) {
 	l := &line{}
 	asked := make(chan struct{})

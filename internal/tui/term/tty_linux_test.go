@@ -10,8 +10,8 @@ import (
 	"github.com/teamctl/teamctl/internal/openpty"
 )
 
-// The end of the screen waits a moment for a terminal that accepts no output, once, and writes
-// everything to one that does, however late.
+// The end of the screen waits once, for a moment, for a terminal that accepts no output, and writes everything
+// to a terminal that accepts it late.
 func TestGiveUp(t *testing.T) {
 	t.Parallel()
 	master, tty, err := openpty.Open()

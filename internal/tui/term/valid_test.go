@@ -21,7 +21,7 @@ func (p *pieces) Read(b []byte) (n int, err error) {
 	return n, nil
 }
 
-// Keys of Windows terminals are taken away, and no other "_".
+// The key sequences of Windows terminals are removed, but no other "_".
 func TestNoWinKeys(t *testing.T) {
 	t.Parallel()
 	var c csi
