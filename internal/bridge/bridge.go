@@ -55,17 +55,18 @@ const (
 )
 
 type bridge struct {
-	in       In
-	native   native
-	id       string
-	locks    string // directory of locks and of moved lock directories
-	hub      team.Watcher
-	owners   map[string]string // see ownerOf
-	patience time.Duration     // recordWithin
-	taken    *taker
-	told     map[string]bool // refusals and conflicts that were reported
-	passes   atomic.Int64    // for tests: constant at rest
-	since    int64           // mail posted up to here predates the bridge
+	in                       In
+	native                   native
+	id                       string
+	locks                    string // directory of locks and of moved lock directories
+	hub                      team.Watcher
+	owners                   map[string]string // see ownerOf
+	patience                 time.Duration     // recordWithin
+	startWithin, marksWithin time.Duration     // the constants
+	taken                    *taker
+	told                     map[string]bool // refusals and conflicts that were reported
+	passes                   atomic.Int64    // for tests: constant at rest
+	since                    int64           // mail posted up to here predates the bridge
 }
 
 // Run mirrors until ctx ends or the native team is deleted; neither is an error. A second bridge
@@ -81,7 +82,7 @@ func Run(ctx context.Context, in In) (err error) {
 	}
 	b.say(NoteJoined, b.native.name, "writes only below "+b.native.team()+" and "+b.native.tasks())
 	if in.Once {
-		return b.ended(ctx, b.once(ctx))
+		return b.ended(ctx, b.retried(ctx, b.pass))
 	}
 	return b.follow(ctx)
 }
@@ -89,13 +90,14 @@ func Run(ctx context.Context, in In) (err error) {
 // onceWait bounds how long a single synchronisation waits for files being written, not its work.
 const onceWait = 10 * time.Second
 
-func (b *bridge) once(ctx context.Context) error {
+// retried tries something until it need not be tried again.
+func (b *bridge) retried(ctx context.Context, try func(context.Context) (soon bool, err error)) error {
 	late := time.NewTimer(onceWait)
 	defer late.Stop()
 	t := time.NewTicker(firstPause)
 	defer t.Stop()
 	for {
-		soon, err := b.pass(ctx)
+		soon, err := try(ctx)
 		if err == nil && !soon || err != nil && !passing(err) {
 			return err
 		}
@@ -125,6 +127,7 @@ func open(ctx context.Context, in In) (*bridge, func() error, error) {
 	n := native{dir: dir, name: name}
 	sum := sha256.Sum256([]byte(n.id()))
 	b := &bridge{in: in, native: n, id: n.id(), hub: in.Team.Env.Watch, told: map[string]bool{}, owners: map[string]string{}, patience: recordWithin,
+		startWithin: startWithin, marksWithin: marksWithin,
 		locks: filepath.Join(in.Team.Layout.Locks(), "bridge-"+hex.EncodeToString(sum[:6]))}
 	b.taken = newTaker(n, b.box)
 	if b.hub == nil {

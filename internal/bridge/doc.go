@@ -42,7 +42,8 @@
 //
 // Some versions mark all entries as read, whether they have read them or not: unless the config
 // shows a newer version, a mailbox with unread mail gets no more. Their marks may come late, and
-// until then they take the same mail again: the bridge marks it once the mailbox was read (taken.go).
+// until then they take the same mail again: the bridge marks it once the mailbox was read (taken.go),
+// and adds nothing before a member that starts has read and marked its prompt (starting.go).
 //
 // A task that both sides have changed stays as it is in the ledger, which is authoritative.
 package bridge

@@ -277,6 +277,14 @@ func (p *pass) mailTo(ctx context.Context, session, there string) error {
 	if err != nil {
 		return err
 	}
+	starts, err := p.starting(box, there, entries)
+	if err != nil {
+		return err
+	}
+	if starts {
+		p.sayOnce(NoteWaits, there, "it starts: what is sent to it waits until it has read its prompt")
+		return nil
+	}
 	if !mayAdd(p.bursts)(entries) || p.markAwaited(there, entries, &u) {
 		p.sayWaits(there)
 		return nil

@@ -274,6 +274,10 @@ func Remove(ctx context.Context, in In) (err error) {
 		return err
 	}
 	defer func() { err = joinErrs(err, unlock()) }()
+	return b.retried(ctx, func(ctx context.Context) (bool, error) { return false, b.remove(ctx) })
+}
+
+func (b *bridge) remove(ctx context.Context) error {
 	if err := b.settleDrafts(ctx); err != nil {
 		return err
 	}
@@ -301,5 +305,5 @@ func Remove(ctx context.Context, in In) (err error) {
 	if err := p.led().Set(ctx, sinceSetting+b.id, nil); err != nil {
 		return err
 	}
-	return publish.Config(ctx, in.Team.Layout, in.Team.Ledger)
+	return publish.Config(ctx, b.in.Team.Layout, b.in.Team.Ledger)
 }

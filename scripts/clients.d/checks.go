@@ -49,6 +49,7 @@ var checks = []check{
 	{"a message while its hooks are off arrives", withoutHooks},
 	{rowServers, ownServers},
 	{rowBridge, overBridge},
+	{rowStarts, startsOverBridge},
 	{rowLate, lateVersion},
 	{rowAnew, beginsAnew},
 	{"the person's configuration is as it was", untouched},
