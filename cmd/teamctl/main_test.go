@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -45,23 +46,20 @@ func (p placed) Run() int {
 			return 1
 		}
 	}
-	// Of a run of some scripts only, testscript leaves its directory.
-	dir, err := os.MkdirTemp("", "tc-scripts")
-	if err == nil {
-		err = os.Setenv("GOTMPDIR", dir)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
 	done := strays.Place(team.EnvRuntime)
 	status := done(p.m.Run())
-	if err := os.RemoveAll(dir); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
+	// testscript removes its directory with the last of all scripts, and leaves it in a run of some.
+	if dir := scriptsDir.Load(); dir != nil {
+		if err := os.Remove(*dir); err != nil && !errors.Is(err, os.ErrNotExist) {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
 	}
 	return status
 }
+
+// scriptsDir is the directory in which testscript makes the directories of the scripts; nil before the first.
+var scriptsDir atomic.Pointer[string]
 
 // install replaces every command that testscript has installed with a program. A command is
 // identified by its own name, also if it starts itself, so each one has a link of that name
@@ -159,6 +157,8 @@ func TestScripts(t *testing.T) {
 // setup gives every script an environment of its own. Sockets need a short path, unlike that of
 // $WORK.
 func setup(env *testscript.Env) error {
+	scripts := filepath.Dir(env.WorkDir)
+	scriptsDir.Store(&scripts)
 	dir, err := os.MkdirTemp(strays.Short(), "tc")
 	if err != nil {
 		return err

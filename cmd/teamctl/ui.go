@@ -37,7 +37,7 @@ func newUI(a *app) *cobra.Command {
 the tasks, mail, changes and cost, and the actions on them. The last line shows the
 keys, ? lists them and : lists all actions. With several teams it begins with their
 list, without one with the first commands, of which enter runs one after a question.
-teamctl alone, in a terminal, opens it too.
+In a terminal, teamctl alone opens it too.
 
 --plain, or TEAMCTL_PLAIN=1, is for screen readers, braille displays and slow lines:
 labelled lines that are written once, and the same actions by words; help lists them.
