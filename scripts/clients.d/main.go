@@ -37,7 +37,7 @@ func main() {
 	flag.StringVar(&o.cache, "clients", "", "`directory` that the CLIs are installed in")
 	flag.StringVar(&o.only, "only", "", "comma-separated `names` of CLIs to run, NAME@VERSION for an older one, mixed for the mixed team, and texts of which one has to be in a row's name, but the first one's")
 	flag.StringVar(&o.out, "out", "", "write the table to `FILE` as well")
-	flag.DurationVar(&o.limit, "limit", 2*time.Minute, "`bound` of every wait: a CLI takes a minute to start on a small machine that is busy")
+	flag.DurationVar(&o.limit, "limit", 5*time.Minute, "`bound` of every wait: under a load of 50 opencode takes a minute to start, and then some seconds for each message")
 	flag.IntVar(&o.busy, "busy", 8, "`seconds` that a turn works in which something happens")
 	flag.IntVar(&o.letters, "letters", 50, "how many messages a row of mail sends")
 	flag.IntVar(&o.rounds, "rounds", 15, "how often a row kills or interrupts an agent that was just given a message")
