@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"time"
 
@@ -23,7 +24,8 @@ const besideWithin = 30 * time.Second
 
 // newBeside runs a server and, once it listens, a program that shows it. This is the process of an
 // agent that consists of both. It exits with the program; the shim ends the server and all other
-// descendants.
+// descendants. If the server ends first, the program shows a conversation that is no more: it is
+// ended, too, and this is a failure, whatever its exit status.
 func newBeside(a *app) *cobra.Command {
 	var (
 		socket string
@@ -66,11 +68,12 @@ func beside(ctx context.Context, socket string, server, asker, program []string,
 		return 0, team.Errorf(team.CodeUnavailable, "start %s: %w", server[0], err)
 	}
 	gone := make(chan struct{})
-	go func() { // its status does not matter: it ends with the program
-		_ = srv.Wait()
+	var how error
+	go func() {
+		how = srv.Wait()
 		close(gone)
 	}()
-	stop := func() {
+	stop := sync.OnceFunc(func() {
 		_ = syscall.Kill(-srv.Process.Pid, syscall.SIGTERM)
 		t := time.NewTimer(5 * time.Second)
 		defer t.Stop()
@@ -81,7 +84,7 @@ func beside(ctx context.Context, socket string, server, asker, program []string,
 			<-gone
 		}
 		_ = os.Remove(socket)
-	}
+	})
 	if err := listening(ctx, socket, gone); err != nil {
 		stop()
 		return 0, err
@@ -99,7 +102,30 @@ func beside(ctx context.Context, socket string, server, asker, program []string,
 	if err != nil {
 		return 0, err
 	}
-	return p.wait(nil)
+	code, err := p.wait(gone)
+	if err != nil || accepts(socket) {
+		return code, err
+	}
+	stop()
+	return 0, team.Errorf(team.CodeUnavailable, "the server of %s ended while its screen was open: %s", filepath.Base(program[0]), died(how))
+}
+
+// died is how a process ended.
+func died(err error) string {
+	if err == nil {
+		return "exit status 0"
+	}
+	return err.Error()
+}
+
+// accepts reports whether a process listens on the socket. One that was killed has closed it
+// before it can be waited for.
+func accepts(socket string) bool {
+	c, err := net.DialTimeout("unix", socket, time.Second)
+	if err == nil {
+		_ = c.Close()
+	}
+	return !errors.Is(err, syscall.ECONNREFUSED) && !errors.Is(err, os.ErrNotExist)
 }
 
 // listening waits until a connection to the socket succeeds.

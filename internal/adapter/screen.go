@@ -62,7 +62,7 @@ type Enter struct {
 type Rule struct {
 	ID       string   `yaml:"id"`
 	Versions string   `yaml:"versions"` // ">=2.1.34 <2.2.0"; empty: all
-	State    string   `yaml:"state"`    // working, idle, waiting, limited
+	State    string   `yaml:"state"`    // working, idle, waiting, limited, unknown
 	For      string   `yaml:"for"`
 	Ready    bool     `yaml:"ready"`  // a match means that the agent takes messages
 	Bottom   int      `yaml:"bottom"` // match only the last N lines of the newest turn; 0: all of it
@@ -83,7 +83,7 @@ type Rule struct {
 // Seen is what a screen shows.
 type Seen struct {
 	Rule     string
-	Activity team.Activity // unknown when no rule matches
+	Activity team.Activity // unknown if no rule matches, or by a rule
 	For      team.WaitFor
 	Until    time.Time
 	Since    time.Time // of a limit: when the screen first showed it, if known
@@ -171,7 +171,7 @@ func (r *Rules) compile() error {
 			errs = append(errs, fmt.Errorf("%s: a rule has an id and at least one pattern to match", what))
 		}
 		switch team.Activity(l.State) {
-		case team.Working, team.Idle, team.Limited:
+		case team.Working, team.Idle, team.Limited, team.ActivityUnknown:
 			if l.For != "" {
 				errs = append(errs, fmt.Errorf("%s: only waiting is for something", what))
 			}
@@ -182,7 +182,7 @@ func (r *Rules) compile() error {
 				errs = append(errs, fmt.Errorf("%s: waiting is for permission, plan, question, trust or login, not %q", what, l.For))
 			}
 		default:
-			errs = append(errs, fmt.Errorf("%s: a state is working, idle, waiting or limited, not %q", what, l.State))
+			errs = append(errs, fmt.Errorf("%s: a state is working, idle, waiting, limited or unknown, not %q", what, l.State))
 		}
 		l.match, l.not, l.until = many(what, l.Match), many(what, l.Not), one(what, l.Until)
 		l.allow, l.deny = one(what, l.Allow), one(what, l.Deny)

@@ -214,7 +214,8 @@ func (t *codexTUI) run(socket, resume, prompt string) error {
 	}
 	go func() {
 		t.read(ctx)
-		cancel() // the server has exited
+		t.screen.working(false)
+		t.screen.say("• ", "Reconnecting to server… (0s)") // it does not end
 	}()
 	t.call(ctx, "initialize", obj{"clientInfo": obj{"name": "codex-tui"}})
 	method, params := "thread/start", obj{}
@@ -229,15 +230,7 @@ func (t *codexTUI) run(socket, resume, prompt string) error {
 	if prompt != "" {
 		t.start(ctx, prompt)
 	}
-	ended := make(chan struct{})
-	go func() {
-		t.screen.read()
-		close(ended)
-	}()
-	select {
-	case <-ended:
-	case <-ctx.Done():
-	}
+	t.screen.read()
 	return nil
 }
 

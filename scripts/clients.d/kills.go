@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -18,11 +20,18 @@ import (
 )
 
 // victims are the processes between a message and its agent; each is killed during a delivery.
-var victims = []string{"supervisor", "agent", "shim", "tmux"}
+func victims(c agentlab.Client) []string {
+	all := []string{"supervisor", "agent", "shim", "tmux"}
+	if c.Name == "codex" {
+		all = append(all, "server")
+	}
+	return all
+}
 
-// mailAmidKills kills supervisor, agent, shim and tmux server in turn as soon as a message was
-// sent, every other time in mid-turn. Each message reaches the model, and no receipt is false.
+// mailAmidKills kills supervisor, agent, shim, tmux server and the program's own server in turn as
+// soon as a message was sent, every other time in mid-turn. Each message reaches the model, and no receipt is false.
 func mailAmidKills(ctx context.Context, w *world, c agentlab.Client) (string, error) {
+	victims := victims(c)
 	letters := agentlab.Nasty(w.token("amid"), max(w.rounds, len(victims)))
 	for i := range letters {
 		if err := w.idle(ctx, "mate"); err != nil {
@@ -56,7 +65,7 @@ func (w *world) killAny(ctx context.Context, victim string) error {
 	if err != nil && !errors.Is(err, proc.ErrGone) {
 		return fmt.Errorf("kill the %s %d: %w", victim, pid, err)
 	}
-	if victim == "supervisor" {
+	if victim == "supervisor" || victim == "server" { // what ends with a server is started again
 		return nil
 	}
 	_, err = w.teamctl(ctx, "restart", "mate")
@@ -72,6 +81,8 @@ func (w *world) pidOf(ctx context.Context, victim string) (pid int, err error) {
 			pid, err = w.supervisor()
 		case "tmux":
 			pid, err = w.tmux(ctx)
+		case "server":
+			pid, err = w.server()
 		default:
 			var p backends.Proc
 			p, err = bundle.ReadProc(layout.Bundle("mate"), "")
@@ -82,6 +93,29 @@ func (w *world) pidOf(ctx context.Context, victim string) (pid int, err error) {
 		return err == nil && pid > 0, err
 	})
 	return pid, err
+}
+
+// server is the server of Codex.
+func (w *world) server() (int, error) {
+	all := w.processes()
+	for pid, argv := range all {
+		if strings.Contains(argv, " app-server ") && !strings.Contains(argv, " beside ") {
+			return pid, nil
+		}
+	}
+	return 0, fmt.Errorf("no server among %v", all)
+}
+
+// processes are the command lines of all processes in the home, by process.
+func (w *world) processes() map[int]string {
+	out := map[int]string{}
+	for _, pid := range w.Processes() {
+		argv, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
+		if err == nil && len(argv) > 0 { // else it has ended
+			out[pid] = string(bytes.ReplaceAll(argv, []byte{0}, []byte{' '}))
+		}
+	}
+	return out
 }
 
 // tmux is the server in which the members run.
@@ -113,7 +147,7 @@ func mailThousand(ctx context.Context, w *world, c agentlab.Client) (string, err
 			letters[i].Text = letters[i].Text[:1000]
 		}
 	}
-	harm := append([]string{"interrupt"}, victims...)
+	harm := append([]string{"interrupt"}, victims(c)...)
 	for i := range letters {
 		if i%perRun == perRun-1 {
 			if _, err := w.teamctl(ctx, "run", "start"); err != nil {

@@ -1,20 +1,18 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/teamctl/teamctl/internal/agentlab"
+	"github.com/teamctl/teamctl/internal/procfs"
 )
 
 // TestRecover simulates a machine that goes down: supervisor, tmux server, shims and agents of two
@@ -162,35 +160,72 @@ func (w *world) goesOn(ctx context.Context, t *testing.T, c agentlab.Client, k t
 	return fmt.Errorf("nobody was started with %s %s: %v", resume, k.conversation, w.processes())
 }
 
-// processes are the command lines of all processes in the home, by process.
-func (w *world) processes() map[int]string {
-	out := map[int]string{}
-	for _, pid := range w.Processes() {
-		argv, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
-		if err == nil && len(argv) > 0 { // else it has ended
-			out[pid] = string(bytes.ReplaceAll(argv, []byte{0}, []byte{' '}))
-		}
-	}
-	return out
-}
-
 // blackout ends all processes in the home so that none sees another end: all are stopped before the
-// first is killed.
+// first is killed. A tmux server continues the processes of its panes, and a shim its agent, until
+// they are stopped themselves.
 func blackout(t *testing.T, w *world) {
 	t.Helper()
-	stopped := map[int]bool{}
-	for more := true; more; { // also those started meanwhile
-		more = false
+	ctx := context.WithoutCancel(t.Context())
+	if err := w.until(ctx, "stopped", func() (bool, error) {
+		all := true
 		for pid := range w.processes() {
-			if !stopped[pid] && syscall.Kill(pid, syscall.SIGSTOP) == nil {
-				stopped[pid], more = true, true
+			s, err := procfs.Of(pid)
+			if err != nil || s.State == 'Z' {
+				continue // it has ended
+			}
+			if s.State != 'T' {
+				all = false
+				_ = syscall.Kill(pid, syscall.SIGSTOP)
 			}
 		}
+		return all, nil
+	}); err != nil {
+		t.Fatal(err)
 	}
-	for pid := range stopped {
+	for pid := range w.processes() {
 		_ = syscall.Kill(pid, syscall.SIGKILL) // it may be gone
 	}
-	if err := w.until(context.WithoutCancel(t.Context()), "dark", func() (bool, error) { return len(w.processes()) == 0, nil }); err != nil {
+	if err := w.until(ctx, "dark", func() (bool, error) { return len(w.processes()) == 0, nil }); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestServerIsKilled kills the app-server of a Codex that is idle and one in mid-turn. The screen
+// of Codex stays open and waits for it, with an input box; the member counts as failed, not as idle
+// or completed, and is started again with its conversation. Mail that it has not had comes once.
+func TestServerIsKilled(t *testing.T) {
+	if _, err := exec.LookPath("tmux"); err != nil {
+		t.Skip("no tmux")
+	}
+	ctx := context.WithoutCancel(t.Context())
+	dir := t.TempDir()
+	o := options{exe: build(t, dir), cache: filepath.Join(dir, "cache"), limit: 5 * time.Minute}
+	codex := fakes(t, dir)[1]
+	w := alone(t, o, codex)
+	k, err := w.begin(ctx, codex)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, what := range []string{"in mid-turn", "when idle"} {
+		if what == "when idle" {
+			if err := w.idle(ctx, codex.Name); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.killAny(ctx, "server"); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.goesOn(ctx, t, codex, k); err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		m, err := w.member(ctx, codex.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		k.pid = m.PID
+	}
+	out, err := w.teamctl(ctx, "events", "--json")
+	if err != nil || strings.Count(out, `"before":"running","after":"exited"`) != 2 || strings.Count(out, `"before":"exited","after":"backoff"`) != 2 {
+		t.Errorf("%v: %s", err, out)
 	}
 }
