@@ -78,7 +78,7 @@ func (s *seat) insists(want string, typing func()) {
 	typing()
 	typed := time.Now()
 	s.sees("a screen with "+want, func(text string) bool {
-		nothing := strings.Contains(text, "nothing was answered") || strings.Contains(text, "does nothing here")
+		nothing := strings.Contains(text, "nothing was answered") || strings.Contains(text, "nothing was done: ") || strings.Contains(text, "does nothing here")
 		if !strings.Contains(text, want) && nothing && time.Since(typed) > 2*time.Second {
 			typing()
 			typed = time.Now()
@@ -502,8 +502,9 @@ func TestFullScreenWithoutATeam(t *testing.T) {
 	if _, err := os.Stat(r.dir + "/none/teams/repo"); err == nil {
 		t.Error("a team was made without an answer")
 	}
-	s.types("Enter", "Enter")
-	s.shows("MEMBERS 1")
+	s.types("Enter")
+	s.shows("Run these 2 commands")
+	s.answers("Enter", "MEMBERS 1")
 	s.shows("builder")
 	s.types("q")
 	s.shows("shell>")

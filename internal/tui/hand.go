@@ -447,7 +447,7 @@ func (r *run) overKey(e term.Event, why string) (leave bool) {
 	case previewOverlay:
 		r.previewKey(e, why)
 	case startOverlay:
-		r.startKey(e.Key)
+		r.startKey(e.Key, why)
 	case leaveOverlay:
 		m.over = overlay{}
 		if m.keys.commandOf(e.Key) == "quit" {

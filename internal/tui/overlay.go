@@ -283,9 +283,15 @@ func (m *model) drawOverlay(f *frame, room int) {
 	case previewOverlay:
 		m.drawPreview(f, width, room)
 	case startOverlay:
-		lines := m.startLines()
+		var lines []string
+		for _, l := range m.startLines() {
+			lines = append(lines, wrapped(l, width)...)
+		}
+		if len(lines) <= room {
+			f.preview = strings.Join(lines, "\n")
+		}
 		for _, l := range lines[:min(len(lines), room)] {
-			f.add(" " + view.Cut(l, width))
+			f.add(" " + l)
 		}
 	case leaveOverlay:
 		for _, l := range wrapped("There is text that was not sent:", width) {

@@ -38,6 +38,7 @@ func (r *run) readStart() {
 		return func(m *model) {
 			if err != nil {
 				m.fail("", err, team.HintOf(err))
+				return
 			}
 			m.begins.Start, m.begins.read = s, true
 		}
@@ -121,15 +122,24 @@ func (m *model) startLines() []string {
 	return out
 }
 
-// startKey answers the question.
-func (r *run) startKey(key string) {
+// startKey answers the question: enter runs the commands, if a hand that has seen all of them typed
+// it; any other key leaves it.
+func (r *run) startKey(key, why string) {
 	m := r.m
 	at := m.over.at
-	m.over = overlay{}
-	if key != "enter" || at >= len(m.begins.Commands) {
+	switch {
+	case key != "enter" || at >= len(m.begins.Commands):
+		m.over = overlay{}
 		m.say("nothing was done", false)
 		return
+	case why != "":
+		m.say(strings.Replace(why, "answered", "done", 1), true)
+		return
+	case r.frame.preview == "":
+		m.say("nothing was done: the screen is too small to show all of it", true)
+		return
 	}
+	m.over = overlay{}
 	m.begins.runs = true
 	m.say("…", false)
 	commands := m.begins.Commands[:at+1]

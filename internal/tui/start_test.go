@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/teamctl/teamctl/internal/tui/term"
 	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/team"
 )
@@ -66,15 +67,22 @@ func (b *bare) commands() []string {
 	return slices.Clone(b.ran)
 }
 
+// newOnBare is a screen on a machine without a team.
+func newOnBare(t *testing.T, machine *bare) *onPaper {
+	t.Helper()
+	s := newOnPaper(t, machine, nil)
+	s.ui.Start, s.m.name, s.m.have, s.stopTeam = machine, "", false, nil
+	s.goTo(inTeams)
+	return s
+}
+
 // TestStart checks that without a team the screen shows what is not in order on the machine and the first
 // commands, that enter runs one after a question, with those before it, and that the screen then shows the
 // new team.
 func TestStart(t *testing.T) {
 	t.Parallel()
 	machine := &bare{}
-	s := newOnPaper(t, machine, nil)
-	s.ui.Start, s.m.name, s.m.have, s.stopTeam = machine, "", false, nil
-	s.goTo(inTeams)
+	s := newOnBare(t, machine)
 	s.shows("teamctl spawn builder")
 	s.shows("git  not installed")
 	s.types("enter")
@@ -97,12 +105,32 @@ func TestStart(t *testing.T) {
 	machine.fails = team.Errorf(team.CodeUnavailable, "the disk is full").WithHint("remove something")
 	s.types("enter")
 	s.shows("Run these 2 commands")
+	s.event(term.Event{Kind: term.Key, Key: "enter", At: s.now})
+	s.shows("nothing was done: it had not been on the screen for long enough")
+	s.look(2 * unread)
+	s.types("down")
+	s.shows("nothing was done")
+	s.types("enter")
+	s.look(2 * unread)
+	s.m.rows = 4
+	s.look(0)
+	s.look(2 * unread)
+	s.types("enter")
+	s.shows("too small")
+	s.m.rows = 40
+	s.look(0)
+	s.look(2 * unread)
+	if ran := machine.commands(); len(ran) != 0 {
+		t.Fatalf("ran %q by keys that nobody typed after reading", ran)
+	}
 	s.types("enter")
 	s.shows("the disk is full: remove something")
 	machine.mu.Lock()
 	machine.fails, machine.ran = nil, nil
 	machine.mu.Unlock()
 	s.types("enter")
+	s.shows("Run these 2 commands")
+	s.look(2 * unread)
 	s.types("enter")
 	s.shows("created team demo")
 	for s.m.name != "demo" || s.m.at != inTeam {
@@ -122,9 +150,7 @@ func TestStart(t *testing.T) {
 func TestStartOfAnother(t *testing.T) {
 	t.Parallel()
 	machine := &bare{}
-	s := newOnPaper(t, machine, nil)
-	s.ui.Start, s.m.name, s.m.have, s.stopTeam = machine, "", false, nil
-	s.goTo(inTeams)
+	s := newOnBare(t, machine)
 	s.shows("THE FIRST COMMANDS")
 	machine.told([]view.Glance{{Team: "other"}})
 	s.shows("other")
