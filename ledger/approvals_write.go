@@ -53,6 +53,9 @@ type AnswerIn struct {
 	Person    bool        `json:"person,omitempty"` // a person, whose name is that of the lead
 	Mode      team.Mode   `json:"mode,omitempty"`   // for an approved plan: the member's next mode
 	Message   *NewMessage `json:"message,omitempty"`
+	// Comments are the answerer's drafts on the plan, by number, which the message contains. If
+	// there are others, the plan is not answered.
+	Comments map[int]string `json:"comments,omitempty"`
 	// Also is posted with an approval: what the requester was not allowed to
 	// post by itself. It is checked as Post checks it.
 	Also *NewMessage `json:"also,omitempty"`
@@ -82,7 +85,8 @@ func (l *Ledger) Ask(ctx context.Context, in AskIn) (Settled, error) {
 // Answer ends a pending approval with all its consequences: an approved plan
 // changes the member's mode, an approved review completes the task, a rejected
 // one returns it to its owner. Errors: CodeNotFound (approval_not_found),
-// CodeConflict (already_resolved, expired), CodeDenied (own_request).
+// CodeConflict (already_resolved, expired, drafts_changed), CodeDenied
+// (own_request).
 func (l *Ledger) Answer(ctx context.Context, in AnswerIn) (Settled, error) {
 	return write[Settled](ctx, l, opApprovalAnswer, answerArgs{in, team.NewUUID(), team.NewUUID()})
 }
@@ -268,6 +272,15 @@ func answerApproval(t *tx, a answerArgs) (Settled, error) {
 	}
 	if err != nil {
 		return Settled{}, err
+	}
+	if len(a.Comments) > 0 {
+		list, err := t.theDrafts(OnPlan(ap.RequestID), a.By, a.Comments)
+		if err == nil {
+			err = t.sentDrafts(list)
+		}
+		if err != nil {
+			return Settled{}, err
+		}
 	}
 	out := Settled{}
 	if a.Message != nil && m.RemovedAt == 0 && !strings.EqualFold(m.Name, a.Message.From) {

@@ -56,12 +56,12 @@ type Anchor struct {
 	Below string `json:"below,omitempty"` // and after it
 }
 
-// Comment is a remark on the changes of a member.
+// Comment is a remark on the changes of a member, or on its plan.
 type Comment struct {
 	Anchor
-	Session    string       `json:"session"` // of the member
-	Round      int          `json:"round"`
-	Number     int          `json:"number"` // in the round, from 1
+	Session    string       `json:"session"` // of the member, or OnPlan
+	Round      int          `json:"round"`   // 0 on a plan
+	Number     int          `json:"number"`  // in the round, from 1
 	Author     string       `json:"author"`
 	Text       string       `json:"text"`
 	State      CommentState `json:"state"`
@@ -70,8 +70,25 @@ type Comment struct {
 	AnsweredAt int64        `json:"answeredAt,omitempty"`
 }
 
-// Name is what the comment is called: "3.2" is the second of round 3.
-func (c Comment) Name() string { return fmt.Sprintf("%d.%d", c.Round, c.Number) }
+// Name is what the comment is called: "3.2" is the second of round 3, "2" the second on a plan.
+func (c Comment) Name() string {
+	if _, ok := planRequest(c.Session); ok {
+		return strconv.Itoa(c.Number)
+	}
+	return fmt.Sprintf("%d.%d", c.Round, c.Number)
+}
+
+// planPrefix begins what stands for the session of a comment on a plan.
+const planPrefix = "plan:"
+
+// OnPlan is what stands for the session of comments on a plan: they belong to the request, which
+// is answered once.
+func OnPlan(requestID string) string { return planPrefix + requestID }
+
+// planRequest is the reverse of OnPlan.
+func planRequest(session string) (requestID string, ok bool) {
+	return strings.CutPrefix(session, planPrefix)
+}
 
 // Where is the place of the comment: "cart.go:41", "cart.go:40-44", "cart.go".
 func (a Anchor) Where() string {
@@ -82,6 +99,14 @@ func (a Anchor) Where() string {
 		return fmt.Sprintf("%s:%d-%d", a.Path, a.First, a.Last)
 	}
 	return fmt.Sprintf("%s:%d", a.Path, a.First)
+}
+
+// Lines says which lines the comment is about: "line 41", "lines 40 to 44".
+func (a Anchor) Lines() string {
+	if a.Last > a.First {
+		return fmt.Sprintf("lines %d to %d", a.First, a.Last)
+	}
+	return fmt.Sprintf("line %d", a.First)
 }
 
 // ParseCommentName is the reverse of Name.
@@ -106,7 +131,7 @@ type Round struct {
 	At      int64  `json:"at"`
 }
 
-// Comments returns all comments on the changes of a member, in order.
+// Comments returns all comments on the changes of a member, or OnPlan, in order.
 func (l *Ledger) Comments(ctx context.Context, session string) ([]Comment, error) {
 	return read(ctx, l.db, "read the comments", scanComment, sqlComments, session)
 }
@@ -131,7 +156,8 @@ func (l *Ledger) Reviewed(ctx context.Context, session, author string) (map[stri
 
 // PutDraft writes a comment that has not been sent. With Number 0 it is a new one; else its
 // text and, where it has a path, its place replace those of that draft. One whose text is
-// empty is deleted. Errors: CodeNotFound (comment_not_found), CodeConflict (comment_sent).
+// empty is deleted. One on a plan is refused once the plan was answered. Errors: CodeNotFound
+// (comment_not_found, approval_not_found), CodeConflict (comment_sent, already_resolved).
 func (l *Ledger) PutDraft(ctx context.Context, c Comment) (Comment, error) {
 	return write[Comment](ctx, l, opCommentPut, c)
 }
@@ -240,6 +266,13 @@ func putDraft(t *tx, in Comment) (Comment, error) {
 	if in.Session == "" || in.Author == "" {
 		return in, team.Errorf(team.CodeInvalid, "a comment needs a member and an author")
 	}
+	plan, onPlan := planRequest(in.Session)
+	if onPlan {
+		in.Round = 0
+		if err := t.openPlan(plan); err != nil {
+			return in, err
+		}
+	}
 	c := in
 	if in.Number != 0 {
 		was, err := t.comment(in.Session, in.Round, in.Number)
@@ -269,7 +302,9 @@ func putDraft(t *tx, in Comment) (Comment, error) {
 		if err != nil {
 			return in, err
 		}
-		if len(list) > 0 {
+		if onPlan {
+			c.Round = 0
+		} else if len(list) > 0 {
 			c.Round = list[0].Round
 		} else if c.Round, _, err = value[int](t, sqlRoundNext, in.Session); err != nil {
 			return in, err
@@ -282,18 +317,58 @@ func putDraft(t *tx, in Comment) (Comment, error) {
 	return c, t.putComment(c)
 }
 
-func sendRound(t *tx, a roundArgs) (out SentRound, err error) {
-	list, err := t.drafts(a.Session, a.Author)
-	if err != nil {
-		return out, err
+// openPlan refuses a request that is not a plan, or is not pending.
+func (t *tx) openPlan(requestID string) error {
+	var a Approval
+	found, err := t.one(sqlApprovalReq, func(r *sql.Rows) (err error) {
+		a, err = scanApproval(r)
+		return err
+	}, requestID)
+	switch {
+	case err != nil:
+		return err
+	case !found:
+		return errNoApproval(requestID)
+	case a.Kind != ApprovePlan:
+		return team.Errorf(team.CodeInvalid, "request %d is a %s: only the lines of a plan have comments", a.ID, a.Kind)
+	case a.State != ApprovalPending:
+		return team.Errorf(team.CodeConflict, "plan %d was already %s by %s", a.ID, a.State, a.AnsweredBy).WithReason(team.ReasonAlreadyResolved)
 	}
-	same := len(list) == len(a.Drafts) && len(list) > 0
+	return nil
+}
+
+// theDrafts returns an author's drafts, and refuses if they are not those that the author has read.
+func (t *tx) theDrafts(session, author string, read map[int]string) ([]Comment, error) {
+	list, err := t.drafts(session, author)
+	if err != nil {
+		return nil, err
+	}
+	same := len(list) == len(read) && len(list) > 0
 	for _, c := range list {
-		same = same && a.Drafts[c.Number] == c.Text
+		same = same && read[c.Number] == c.Text
 	}
 	if !same {
-		return out, team.Errorf(team.CodeConflict, "the comments have changed meanwhile: nothing was sent").WithReason(team.ReasonDraftsChanged).
+		return nil, team.Errorf(team.CodeConflict, "the comments have changed meanwhile: nothing was sent").WithReason(team.ReasonDraftsChanged).
 			WithHint("teamctl review show, then send again")
+	}
+	return list, nil
+}
+
+// sentDrafts records that drafts were sent.
+func (t *tx) sentDrafts(list []Comment) error {
+	for _, c := range list {
+		c.State, c.At = CommentOpen, t.now
+		if err := t.putComment(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func sendRound(t *tx, a roundArgs) (out SentRound, err error) {
+	list, err := t.theDrafts(a.Session, a.Author, a.Drafts)
+	if err != nil {
+		return out, err
 	}
 	out.Round = Round{Session: a.Session, Round: list[0].Round, Author: a.Author, Tip: a.Tip, At: t.now}
 	if a.Message == nil {
@@ -314,11 +389,8 @@ func sendRound(t *tx, a roundArgs) (out SentRound, err error) {
 		return out, err
 	}
 	out.Round.Message, out.Message, out.Deliveries = p.Message.ID, &p.Message, p.Deliveries
-	for _, c := range list {
-		c.State, c.At = CommentOpen, t.now
-		if err := t.putComment(c); err != nil {
-			return out, err
-		}
+	if err := t.sentDrafts(list); err != nil {
+		return out, err
 	}
 	r := out.Round
 	if _, err := t.exec(sqlRoundPut, r.Session, r.Round, r.Author, r.Message, r.Task, r.Tip, r.At); err != nil {

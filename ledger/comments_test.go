@@ -107,3 +107,55 @@ func TestReviewRounds(t *testing.T) {
 		t.Errorf("%v", m)
 	}
 }
+
+// TestCommentsOnAPlan: drafts on a plan survive the end of their writer, go with its answer as they
+// were read or not at all, and nothing is written once it is answered.
+func TestCommentsOnAPlan(t *testing.T) {
+	t.Parallel()
+	l := newTeam(t, "a").As(team.LeadName)
+	ctx := ctxFor(t)
+	plan := must[Settled](t)(l.As("a").Ask(ctx, AskIn{RequestID: "plan-x", Kind: ApprovePlan, Session: "s-a", Subject: "a plan", Payload: []byte(`{"plan_content":"one\ntwo"}`)})).Approval
+	other := must[Settled](t)(l.As("a").Ask(ctx, AskIn{RequestID: "perm-x", Kind: ApprovePermission, Session: "s-a", Subject: "a tool"})).Approval
+	on := func(line int, text string) Comment {
+		return Comment{Session: OnPlan(plan.RequestID), Author: team.LeadName, Text: text, Anchor: Anchor{Path: "plan", First: line, Last: line, Quote: "q"}}
+	}
+	one := must[Comment](t)(l.PutDraft(ctx, on(1, "why?")))
+	must[Comment](t)(l.PutDraft(ctx, on(2, "no")))
+	theirs := on(2, "of another")
+	theirs.Author = "b"
+	if c := must[Comment](t)(l.PutDraft(ctx, theirs)); one.Name() != "1" || c.Name() != "3" || c.Round != 0 {
+		t.Errorf("%s, %s of round %d", one.Name(), c.Name(), c.Round)
+	}
+	bad := on(1, "x")
+	bad.Session = OnPlan(other.RequestID)
+	if _, err := l.PutDraft(ctx, bad); !team.IsCode(err, team.CodeInvalid) {
+		t.Errorf("a comment on a permission: %v", err)
+	}
+	bad.Session = OnPlan("none")
+	_, err := l.PutDraft(ctx, bad)
+	refused(t, err, team.CodeNotFound, team.ReasonNoApproval)
+	if c := must[Comment](t)(l.PutDraft(ctx, draftOn("a", "on its changes"))); c.Name() != "1.1" {
+		t.Errorf("a comment on changes is %s", c.Name())
+	}
+
+	in := AnswerIn{ID: plan.ID, By: team.LeadName, Person: true, Feedback: "no", Comments: map[int]string{1: "why?"},
+		Message: &NewMessage{Kind: team.KindPlanApprovalResponse, From: team.LeadName, RequestID: plan.RequestID, Text: "no"}}
+	_, err = l.Answer(ctx, in)
+	refused(t, err, team.CodeConflict, team.ReasonDraftsChanged)
+	if got := must[Approval](t)(l.Approval(ctx, "plan-x")); got.State != ApprovalPending {
+		t.Errorf("the plan is %s", got.State)
+	}
+	in.Comments[2] = "no"
+	must[Settled](t)(l.Answer(ctx, in))
+	_, err = l.Answer(ctx, in)
+	refused(t, err, team.CodeConflict, team.ReasonAlreadyResolved)
+	_, err = l.PutDraft(ctx, on(1, "late"))
+	refused(t, err, team.CodeConflict, team.ReasonAlreadyResolved)
+	states := ""
+	for _, c := range must[[]Comment](t)(l.Comments(ctx, OnPlan(plan.RequestID))) {
+		states += c.Name() + " " + string(c.State) + " "
+	}
+	if states != "1 open 2 open 3 draft " {
+		t.Errorf("comments: %s", states)
+	}
+}

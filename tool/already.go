@@ -87,6 +87,7 @@ type Answered struct {
 	ledger.Approval
 	Outcome string               `json:"outcome,omitempty"` // already_approved or already_rejected
 	Rule    *team.PermissionRule `json:"rule,omitempty"`    // that allows it from now on, if the answer was for always
+	Unsent  int                  `json:"unsent,omitempty"`  // comments of the answerer on the plan that did not go with the answer
 }
 
 // answered forgives an answer that was given before with the same contents. Where they differ it

@@ -55,7 +55,10 @@ type AnswerIn struct {
 	Answers      []string        `json:"answers,omitempty"`         // of a permission with questions, one for each
 	UpdatedInput json.RawMessage `json:"updated_input,omitempty"`   // of a permission
 	Updates      json.RawMessage `json:"permission_updates,omitempty"`
-	Always       bool            `json:"always,omitempty"` // add the rule that allows it from now on; see RuleFor
+	// Comments sends the answerer's comments on the plan with its rejection, see ReviewAdd. If there
+	// are some, Feedback may be empty.
+	Comments bool `json:"comments,omitempty"`
+	Always   bool `json:"always,omitempty"` // add the rule that allows it from now on; see RuleFor
 }
 
 // Approvals lists pending requests; with all also answered ones. Before that it queues requests
@@ -217,10 +220,17 @@ func (t *Team) Answer(ctx context.Context, c Caller, in AnswerIn) (Answered, err
 			return Answered{}, err
 		}
 	}
-	a, err := t.answer(ctx, c, in)
+	in, with, err := t.withComments(ctx, c, in)
+	if err != nil {
+		return Answered{}, err
+	}
+	a, err := t.answer(ctx, c, in, with)
 	out := Answered{Approval: a}
 	if err != nil {
 		out, err = t.answered(ctx, in, a, err)
+	}
+	if err == nil && a.Kind == ledger.ApprovePlan {
+		out.Unsent, err = t.unsent(ctx, c, a)
 	}
 	if err == nil && in.Always {
 		out.Rule = &rule
@@ -230,7 +240,7 @@ func (t *Team) Answer(ctx context.Context, c Caller, in AnswerIn) (Answered, err
 }
 
 // answer is Answer, and refuses a request that was answered before.
-func (t *Team) answer(ctx context.Context, c Caller, in AnswerIn) (ledger.Approval, error) {
+func (t *Team) answer(ctx context.Context, c Caller, in AnswerIn, with planAnswer) (ledger.Approval, error) {
 	a, err := t.Ledger.Approval(ctx, in.ID)
 	if err != nil {
 		return a, err
@@ -278,7 +288,7 @@ func (t *Team) answer(ctx context.Context, c Caller, in AnswerIn) (ledger.Approv
 	if err != nil {
 		return a, err
 	}
-	out := ledger.AnswerIn{ID: a.ID, Approve: in.Approve, Feedback: in.Feedback, By: c.Name, Person: c.Person, Mode: mode, Message: msg}
+	out := ledger.AnswerIn{ID: a.ID, Approve: in.Approve, Feedback: in.Feedback, By: c.Name, Person: c.Person, Mode: mode, Message: msg, Comments: with.drafts}
 	if a.Kind == ledger.ApproveDelegation && in.Approve && a.State == ledger.ApprovalPending {
 		var spawn *SpawnIn
 		if out.Also, spawn, err = delegated(a); err != nil {
@@ -288,6 +298,11 @@ func (t *Team) answer(ctx context.Context, c Caller, in AnswerIn) (ledger.Approv
 			if out.Intent, err = t.spawnIntent(ctx, a, *spawn); err != nil {
 				return a, err
 			}
+		}
+	}
+	if with.file != "" && len(with.drafts) > 0 {
+		if err := writeReview(with.file, with.text); err != nil {
+			return a, err
 		}
 	}
 	settled, err := t.as(c).Answer(ctx, out)

@@ -23,19 +23,21 @@ import (
 	"github.com/teamctl/teamctl/worktree"
 )
 
-// ReviewComment is a comment on a member's changes, with the current place of its lines.
+// ReviewComment is a comment on a member's changes or plan, with the current place of its lines.
 type ReviewComment struct {
 	ledger.Comment
-	Name   string `json:"name"`   // "3.2"
-	Member string `json:"member"` // whose changes it is about
+	Name   string `json:"name"`           // "3.2"; "2" on a plan
+	Member string `json:"member"`         // whose changes it is about
+	Plan   int64  `json:"plan,omitempty"` // number of the request, if it is about a plan
 	// Line is the current number of its first line; 0 for a whole file, and if it is unknown.
 	Line    int  `json:"line,omitempty"`
 	Changed bool `json:"changed,omitempty"` // its lines are no longer there
 }
 
-// Review is the comments on the changes of one member.
+// Review is the comments on the changes of one member, or on its plan.
 type Review struct {
 	Member   string          `json:"member"`
+	Plan     int64           `json:"plan,omitempty"` // number of the request, if they are about a plan
 	Comments []ReviewComment `json:"comments"`
 	Rounds   []ledger.Round  `json:"rounds,omitempty"`
 	// Reviewed are the files that the caller has marked as reviewed and that have not changed.
@@ -51,12 +53,19 @@ type ReviewAddIn struct {
 	Text   string `json:"text"`
 	// Comment is the name of the draft to change; File may then be "".
 	Comment string `json:"comment"`
+	// Plan, if set, is the request of the plan that it is about, by its number or request id, instead
+	// of Member and File.
+	Plan string `json:"plan"`
 	// Reviewed, if set, marks the file as reviewed or removes the mark, without a comment.
 	Reviewed *bool `json:"reviewed"`
 }
 
-// ReviewAdd writes a draft of a comment. Only ReviewSend sends it.
+// ReviewAdd writes a draft of a comment. Only ReviewSend sends it; one on a plan goes with the
+// plan's rejection, see AnswerIn.
 func (t *Team) ReviewAdd(ctx context.Context, c Caller, in ReviewAddIn) (ReviewComment, error) {
+	if in.Plan != "" {
+		return t.planAdd(ctx, c, in)
+	}
 	m, err := t.reviewed(ctx, c, in.Member)
 	if err != nil {
 		return ReviewComment{}, err
@@ -478,12 +487,16 @@ func reviewHow(list []ReviewComment) string {
 }
 
 func (t *Team) reviewFile(m ledger.Member, round int, text string) (string, error) {
-	dir := t.Layout.Reviews()
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", err
+	path := filepath.Join(t.Layout.Reviews(), fmt.Sprintf("%s-%d.md", m.Name, round))
+	return path, writeReview(path, text)
+}
+
+// writeReview writes comments that are too long for a message.
+func writeReview(path, text string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
 	}
-	path := filepath.Join(dir, fmt.Sprintf("%s-%d.md", m.Name, round))
-	return path, atomicfile.Write(path, []byte(text+"\n"), 0o600, true)
+	return atomicfile.Write(path, []byte(text+"\n"), 0o600, true)
 }
 
 // ReviewAnswerIn answers a comment: it is handled, or the text asks a question.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -92,7 +93,7 @@ func newApprovalShow(a *app) *cobra.Command {
 
 		ValidArgsFunction: first(a.completeApprovals(false)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withTeam(cmd.Context(), func(t *tool.Team, _ tool.Caller) error {
+			return a.withTeam(cmd.Context(), func(t *tool.Team, c tool.Caller) error {
 				x, err := t.Ledger.Approval(cmd.Context(), approvalID(args[0]))
 				if err != nil {
 					return err
@@ -101,6 +102,13 @@ func newApprovalShow(a *app) *cobra.Command {
 					return nil
 				}
 				a.showApproval(x)
+				said, err := t.PlanComments(cmd.Context(), c, strconv.FormatInt(x.ID, 10))
+				if err != nil {
+					return err
+				}
+				for _, y := range said.Comments {
+					a.out.text(reviewLines(said.Member, y))
+				}
 				if rule, ok, err := t.RuleFor(cmd.Context(), x); err != nil || !ok || x.State != ledger.ApprovalPending {
 					return err
 				} else {
@@ -123,8 +131,20 @@ func (a *app) showApproval(x ledger.Approval) {
 		}
 	}
 	a.showMetadata(x.Payload, func(name, value string) {
+		if x.Kind == ledger.ApprovePlan && (name == "plan_content" || name == "plan") {
+			value = numbered(value) // a comment names a line
+		}
 		a.out.line("%s\n  %s", name, strings.ReplaceAll(escapedLines(value), "\n", "\n  "))
 	})
+}
+
+// numbered numbers the lines of a text.
+func numbered(text string) string {
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	for i, l := range lines {
+		lines[i] = fmt.Sprintf("%*d  %s", len(strconv.Itoa(len(lines))), i+1, strings.TrimSuffix(l, "\r"))
+	}
+	return strings.Join(lines, "\n")
 }
 
 // escapedLines keeps the line breaks of a text and escapes everything else that a terminal would
@@ -183,15 +203,19 @@ names the rule. Only a person may add one.`,
 func newReject(a *app) *cobra.Command {
 	var in tool.AnswerIn
 	cmd := &cobra.Command{
-		Use:     "reject ID --feedback TEXT",
-		Short:   "Reject a request, with feedback",
-		Example: "  teamctl approvals reject 3 --feedback \"add tests first\"\n  teamctl approvals reject 3 --feedback \"use the parser that is there\"",
+		Use:   "reject ID (--feedback TEXT | --comments)",
+		Short: "Reject a request, with feedback",
+		Long: `Reject a request, with feedback: the reason, or what to change. With --comments your
+comments on the lines of a plan (teamctl review add --plan) go with it, each with the
+lines that it is about.`,
+		Example: "  teamctl approvals reject 3 --feedback \"add tests first\"\n  teamctl approvals reject 3 --comments --feedback \"two steps are missing\"",
 		Args:    takes(1, 1, "the id of an approval"),
 
 		ValidArgsFunction: first(a.completeApprovals(true)),
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.answer(cmd.Context(), args[0], in) },
 	}
 	cmd.Flags().StringVar(&in.Feedback, "feedback", "", "reason, or what to change")
+	cmd.Flags().BoolVar(&in.Comments, "comments", false, "of a plan: send your comments on its lines, too")
 	return cmd
 }
 
@@ -214,6 +238,9 @@ func (a *app) answer(ctx context.Context, id string, in tool.AnswerIn) error {
 			again = " already"
 		}
 		a.out.line("%s %d of %s: %s%s", x.Kind, x.ID, x.Name, x.State, again)
+		if x.Unsent > 0 {
+			a.out.line("without your comments on it: %d (teamctl review show --plan %d)", x.Unsent, x.ID)
+		}
 		if x.Rule != nil {
 			a.out.line("allowed from now on: %s", plain.Visible(x.Rule.String()))
 		}

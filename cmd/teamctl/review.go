@@ -14,15 +14,19 @@ import (
 func newReview(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "review VERB",
-		Short: "Comment on the changes of a member",
+		Short: "Comment on the changes or the plan of a member",
 		Long: `Comment on the changes of a member, line by line. Comments are drafts until they are
 sent, all of them as one message or as a task; the member answers each. They are
 numbered by round: 3.2 is the second of round 3. Where the file changes they follow
-their lines.`,
+their lines.
+
+Comments on a plan that waits for approval are drafts, too. They go with its rejection
+(teamctl approvals reject ID --comments).`,
 		Example: `  teamctl review add builder cart.go:41 "why two digits? the currency knows them"
   teamctl review send builder
   teamctl review show builder
-  teamctl review answer 3.1 --handled`,
+  teamctl review answer 3.1 --handled
+  teamctl review add --plan 3 --line 12 "which release?"`,
 		Args: unknownVerb,
 		RunE: needsVerb,
 	}
@@ -31,13 +35,14 @@ their lines.`,
 }
 
 func newReviewShow(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use:   "show [MEMBER]",
+	var plan string
+	cmd := &cobra.Command{
+		Use:   "show [MEMBER | --plan ID]",
 		Short: "Show the comments on the changes of a member, or of all",
 		Long: `Show the comments on the changes of a member, or of all: the file and the line where
 each is now, and whether it is a draft, open, handled or asked back. A comment whose
-lines are no longer there has changed since.`,
-		Example:           "  teamctl review show\n  teamctl review show builder",
+lines are no longer there has changed since. With --plan, show those on a plan.`,
+		Example:           "  teamctl review show\n  teamctl review show builder\n  teamctl review show --plan 3",
 		Args:              takes(0, 1, "the name of one member"),
 		ValidArgsFunction: first(a.completeMembers(false)),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -45,8 +50,18 @@ lines are no longer there has changed since.`,
 			if len(args) > 0 {
 				member = args[0]
 			}
+			if plan != "" && member != "" {
+				return usage(cmd, "either a member or --plan")
+			}
 			return a.withTeam(cmd.Context(), func(t *tool.Team, c tool.Caller) error {
-				list, err := t.ReviewShow(cmd.Context(), c, member)
+				var list []tool.Review
+				var err error
+				if plan != "" {
+					list = make([]tool.Review, 1)
+					list[0], err = t.PlanComments(cmd.Context(), c, plan)
+				} else {
+					list, err = t.ReviewShow(cmd.Context(), c, member)
+				}
 				if err != nil || a.out.value(map[string]any{"reviews": list}) {
 					return err
 				}
@@ -64,6 +79,9 @@ lines are no longer there has changed since.`,
 			})
 		},
 	}
+	cmd.Flags().StringVar(&plan, "plan", "", "show the comments on this plan, by the id of its approval")
+	a.complete(cmd, "plan", a.completeApprovals(false))
+	return cmd
 }
 
 // reviewLines are a comment for people, in lines.
@@ -77,7 +95,14 @@ func reviewLines(member string, c tool.ReviewComment) string {
 	if state == "" {
 		state = string(c.State)
 	}
-	fmt.Fprintf(&b, "%s  %s  %s  %s", c.Name, member, plain.Visible(at.Where()), state)
+	if c.Plan != 0 && c.State == ledger.CommentOpen {
+		state = "sent"
+	}
+	where := plain.Visible(at.Where())
+	if c.Plan != 0 {
+		where = fmt.Sprintf("plan %d, %s", c.Plan, at.Lines())
+	}
+	fmt.Fprintf(&b, "%s  %s  %s  %s", c.Name, member, where, state)
 	if at.Old {
 		b.WriteString(", removed lines")
 	}
@@ -106,23 +131,36 @@ func newReviewAdd(a *app) *cobra.Command {
 		unseen bool
 	)
 	cmd := &cobra.Command{
-		Use:   "add MEMBER FILE[:LINES] TEXT...",
-		Short: "Write a comment on a file or lines of it, as a draft",
+		Use:   "add (MEMBER FILE[:LINES] | --plan ID --line LINES) TEXT...",
+		Short: "Write a draft of a comment on a file, lines or a plan",
 		Long: `Write a comment on the changes of a member: on a file, on a line (cart.go:41) or on some
 lines (cart.go:40-44), as the file is in its worktree. --old counts the lines as they
 were before, for lines that the member has removed. Nothing is sent before review send.
+
+--plan names a plan instead of a member and a file, by the id of its approval, and --line
+the line or the lines of it, counted from 1.
 
 --comment changes a comment that was not sent yet, and deletes it where TEXT is empty.
 --reviewed marks the file as reviewed until it changes, without a comment.`,
 		Example: `  teamctl review add builder cart.go:41 "why two digits?"
   teamctl review add builder price.go:7-9 --old "these checks are still needed"
   teamctl review add builder --comment 3.2 "why two digits? the currency knows them"
-  teamctl review add builder cart.go --reviewed`,
+  teamctl review add builder cart.go --reviewed
+  teamctl review add --plan 3 --line 12-14 "in a commit of its own"`,
 		Args:              takes(1, -1, "the name of a member, a file and the comment"),
 		ValidArgsFunction: first(a.completeMembers(false)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			in.Member, args = args[0], args[1:]
-			if in.Comment == "" || seen || unseen {
+			switch {
+			case in.Plan != "" && (in.Old || seen || unseen):
+				return usage(cmd, "a plan has no removed lines, and is not marked as reviewed")
+			case in.Plan != "" && in.Lines == "" && in.Comment == "":
+				return usage(cmd, "--line says which line of the plan the comment is about")
+			case in.Plan == "" && in.Lines != "":
+				return usage(cmd, "--line is of a plan: of a file, say FILE:LINES")
+			case in.Plan == "":
+				in.Member, args = args[0], args[1:]
+			}
+			if in.Plan == "" && (in.Comment == "" || seen || unseen) {
 				if len(args) == 0 {
 					return usage(cmd, "which file the comment is about has to be said")
 				}
@@ -152,6 +190,11 @@ were before, for lines that the member has removed. Nothing is sent before revie
 					return err
 				}
 				switch {
+				case in.Plan != "" && in.Text == "":
+					a.out.line("comment %s on plan %d of %s is deleted", x.Name, x.Plan, x.Member)
+				case in.Plan != "":
+					a.out.line("comment %s on %s of plan %d of %s is a draft", x.Name, x.Lines(), x.Plan, x.Member)
+					a.out.hint("teamctl approvals reject %d --comments", x.Plan)
 				case in.Reviewed != nil && seen:
 					a.out.line("%s of %s is reviewed", plain.Visible(in.File), x.Member)
 				case in.Reviewed != nil:
@@ -169,8 +212,11 @@ were before, for lines that the member has removed. Nothing is sent before revie
 	flags := cmd.Flags()
 	flags.BoolVar(&in.Old, "old", false, "count the lines as they were before the changes")
 	flags.StringVar(&in.Comment, "comment", "", "change this comment, 3.2, which was not sent yet")
+	flags.StringVar(&in.Plan, "plan", "", "comment on this plan, by the id of its approval")
+	flags.StringVar(&in.Lines, "line", "", "of a plan: the line, or the lines as 12-14")
 	flags.BoolVar(&seen, "reviewed", false, "mark the file as reviewed until it changes")
 	flags.BoolVar(&unseen, "not-reviewed", false, "take that mark away")
+	a.complete(cmd, "plan", a.completeApprovals(true))
 	return cmd
 }
 

@@ -3,6 +3,7 @@ package op
 import (
 	"context"
 
+	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )
 
@@ -20,6 +21,7 @@ func reviewOps() []Op {
 type ReviewShowIn struct {
 	TeamRef
 	Member string `json:"member,omitempty" jsonschema:"Name of the member whose changes they are about; all that have comments if left out."`
+	Plan   string `json:"plan,omitempty" jsonschema:"Request id or number of a plan instead: the comments on its lines."`
 }
 
 // ReviewShowOut has the comments by member.
@@ -29,6 +31,13 @@ type ReviewShowOut struct {
 
 func reviewShow(ctx context.Context, s *Session, in ReviewShowIn) (ReviewShowOut, error) {
 	return on(ctx, s, in.TeamRef, func(t *tool.Team, c tool.Caller) (ReviewShowOut, error) {
+		if in.Plan != "" {
+			if in.Member != "" {
+				return ReviewShowOut{}, team.Errorf(team.CodeInvalid, "either a member or a plan")
+			}
+			one, err := t.PlanComments(ctx, c, in.Plan)
+			return ReviewShowOut{[]tool.Review{one}}, err
+		}
 		list, err := t.ReviewShow(ctx, c, in.Member)
 		if list == nil {
 			list = []tool.Review{}
@@ -40,12 +49,13 @@ func reviewShow(ctx context.Context, s *Session, in ReviewShowIn) (ReviewShowOut
 // ReviewAddIn is a comment that is written, changed or deleted.
 type ReviewAddIn struct {
 	TeamRef
-	Member   string `json:"member" jsonschema:"Name of the member whose changes it is about."`
+	Member   string `json:"member,omitempty" jsonschema:"Name of the member whose changes it is about."`
+	Plan     string `json:"plan,omitempty" jsonschema:"Request id or number of the plan that it is about, instead of member and file."`
 	File     string `json:"file,omitempty" jsonschema:"Path of the file in the repository. It may be left out where comment names a draft."`
 	Lines    string `json:"lines,omitempty" jsonschema:"The line or lines, counted from 1: 41 or 40-44; the whole file if left out."`
 	Old      bool   `json:"old,omitempty" jsonschema:"The lines are those that the member has removed, counted as they were before."`
 	Text     string `json:"text,omitempty" jsonschema:"The comment. Of a draft that comment names, an empty one deletes it."`
-	Comment  string `json:"comment,omitempty" jsonschema:"A comment of yours that was not sent yet, 3.2, to change it."`
+	Comment  string `json:"comment,omitempty" jsonschema:"A comment of yours that was not sent yet, 3.2 or on a plan 2, to change it."`
 	Reviewed *bool  `json:"reviewed,omitempty" jsonschema:"Instead of a comment: marks the file as reviewed until it changes, or takes the mark away."`
 }
 
@@ -58,7 +68,7 @@ type ReviewOut struct {
 func reviewAdd(ctx context.Context, s *Session, in ReviewAddIn) (ReviewOut, error) {
 	return on(ctx, s, in.TeamRef, func(t *tool.Team, c tool.Caller) (ReviewOut, error) {
 		x, err := t.ReviewAdd(ctx, c, tool.ReviewAddIn{
-			Member: in.Member, File: in.File, Lines: in.Lines, Old: in.Old, Text: in.Text, Comment: in.Comment, Reviewed: in.Reviewed,
+			Member: in.Member, File: in.File, Lines: in.Lines, Old: in.Old, Text: in.Text, Comment: in.Comment, Reviewed: in.Reviewed, Plan: in.Plan,
 		})
 		return ReviewOut{err == nil, x}, err
 	})

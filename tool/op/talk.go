@@ -3,6 +3,7 @@ package op
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
@@ -132,7 +133,8 @@ type ApprovalOut struct {
 	Outcome  string          `json:"outcome,omitempty"` // already_approved or already_rejected: it was answered so before
 	Approval ledger.Approval `json:"approval"`
 
-	Rule *team.PermissionRule `json:"rule,omitempty"` // that allows it from now on
+	Rule   *team.PermissionRule `json:"rule,omitempty"`   // that allows it from now on
+	Unsent int                  `json:"unsent,omitempty"` // comments of yours on the plan that did not go with the answer
 }
 
 func planSubmit(ctx context.Context, s *Session, in PlanSubmitIn) (ApprovalOut, error) {
@@ -183,6 +185,7 @@ type ApprovalAnswerIn struct {
 	RequestID string            `json:"request_id" jsonschema:"Request id or number of the approval."`
 	Approve   bool              `json:"approve" jsonschema:"true approves, false rejects."`
 	Feedback  string            `json:"feedback,omitempty" jsonschema:"What is to be changed; required to reject."`
+	Comments  bool              `json:"comments,omitempty" jsonschema:"Of a rejected plan: your comments on its lines go with it; feedback may then be left out."`
 	Mode      team.Mode         `json:"permission_mode,omitempty" jsonschema:"Of an approved plan: the mode in which the member goes on; default if left out."`
 	Answers   []string          `json:"answers,omitempty" jsonschema:"Of a permission that asks questions: an answer to each, in their order."`
 	Input     json.RawMessage   `json:"updated_input,omitempty" jsonschema:"Of a permission: the input with which the tool may be used instead."`
@@ -192,7 +195,7 @@ type ApprovalAnswerIn struct {
 
 func approvalAnswer(ctx context.Context, s *Session, in ApprovalAnswerIn) (ApprovalOut, error) {
 	return on(ctx, s, in.TeamRef, func(t *tool.Team, c tool.Caller) (ApprovalOut, error) {
-		answer := tool.AnswerIn{ID: in.RequestID, Approve: in.Approve, Feedback: in.Feedback, Mode: string(in.Mode), Answers: in.Answers, UpdatedInput: in.Input, Always: in.Always}
+		answer := tool.AnswerIn{ID: in.RequestID, Approve: in.Approve, Feedback: in.Feedback, Mode: string(in.Mode), Answers: in.Answers, UpdatedInput: in.Input, Always: in.Always, Comments: in.Comments}
 		if len(in.Updates) > 0 {
 			var err error
 			if answer.Updates, err = json.Marshal(in.Updates); err != nil {
@@ -211,6 +214,9 @@ func approvalAnswer(ctx context.Context, s *Session, in ApprovalAnswerIn) (Appro
 		if a.Rule != nil {
 			said += ", and allowed from now on: " + a.Rule.String()
 		}
-		return ApprovalOut{Success: true, Message: said, Outcome: a.Outcome, Approval: a.Approval, Rule: a.Rule}, nil
+		if a.Unsent > 0 {
+			said += fmt.Sprintf(", without your comments on it: %d", a.Unsent)
+		}
+		return ApprovalOut{Success: true, Message: said, Outcome: a.Outcome, Approval: a.Approval, Rule: a.Rule, Unsent: a.Unsent}, nil
 	})
 }
