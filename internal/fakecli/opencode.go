@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -236,7 +237,8 @@ func (s *OpenCode) status(w http.ResponseWriter, _ *http.Request) {
 	s.write(w, st)
 }
 
-func (s *OpenCode) list(w http.ResponseWriter, _ *http.Request) {
+// list answers with all messages, or with the newest ones before a message, and names the page before.
+func (s *OpenCode) list(w http.ResponseWriter, r *http.Request) {
 	out := []obj{}
 	s.mu.Lock()
 	for _, m := range s.messages {
@@ -250,6 +252,13 @@ func (s *OpenCode) list(w http.ResponseWriter, _ *http.Request) {
 		out = append(out, obj{"info": m, "parts": parts})
 	}
 	s.mu.Unlock()
+	if before, err := strconv.Atoi(r.FormValue("before")); err == nil && before < len(out) {
+		out = out[:before]
+	}
+	if limit, err := strconv.Atoi(r.FormValue("limit")); err == nil && limit < len(out) {
+		w.Header().Set("X-Next-Cursor", strconv.Itoa(len(out)-limit))
+		out = out[len(out)-limit:]
+	}
 	s.write(w, out)
 }
 

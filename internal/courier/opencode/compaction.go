@@ -86,13 +86,13 @@ func (s *server) restoreNow(ctx context.Context) {
 	if !doubt {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	all, err := s.read(ctx, session)
+	all, err := s.read(ctx, session, "")
 	if err != nil {
 		s.f.Log.Warn("look for what a compaction took", "member", s.f.Name, "err", err)
 		return
 	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
 	s.restore(ctx, all, over)
 }
 

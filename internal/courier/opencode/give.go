@@ -57,7 +57,7 @@ func (s *server) Deliver(ctx context.Context, mail []team.Mail) []team.Outcome {
 	fresh := true
 	for i, m := range mail {
 		if m.Again && fresh {
-			if _, err := s.read(ctx, id); err != nil {
+			if _, err := s.read(ctx, id, s.oldestOf(mail)); err != nil {
 				return append(out[:i], courier.Held(mail[i:], fmt.Sprintf("the session cannot be read: %v", err))...)
 			}
 			fresh = false
@@ -193,11 +193,10 @@ func (s *server) lookLate(ctx context.Context) {
 		if !up {
 			continue // the next connection reads the session
 		}
-		within, cancel := context.WithTimeout(ctx, 30*time.Second)
-		_, err := s.read(within, id)
-		cancel()
-		if err != nil {
-			s.f.Log.Warn("look for what was posted", "member", s.f.Name, "err", err)
+		if oldest := s.oldestOpen(); oldest != "" {
+			if _, err := s.read(ctx, id, oldest); err != nil {
+				s.f.Log.Warn("look for what was posted", "member", s.f.Name, "err", err)
+			}
 		}
 		s.see(team.Observation{Source: "GET /session/message"})
 		s.takeUp(ctx)

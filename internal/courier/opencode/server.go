@@ -101,19 +101,25 @@ func (e *statusError) Error() string { return fmt.Sprintf("%d %s", e.status, e.t
 
 // request sends a request to the server. out may be nil.
 func (s *server) request(ctx context.Context, method, path string, in, out any) error {
+	_, err := s.fetch(ctx, method, path, in, out)
+	return err
+}
+
+// fetch is request; it returns the header of the answer.
+func (s *server) fetch(ctx context.Context, method, path string, in, out any) (http.Header, error) {
 	resp, err := s.open(ctx, method, path, in)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer resp.Body.Close()
 	if out == nil {
 		_, err = io.Copy(io.Discard, resp.Body)
-		return err
+		return resp.Header, err
 	}
 	if err := json.NewDecoder(resp.Body).Decode(out); err != nil {
-		return fmt.Errorf("read the answer to %s %s: %w", method, path, err)
+		return nil, fmt.Errorf("read the answer to %s %s: %w", method, path, err)
 	}
-	return nil
+	return resp.Header, nil
 }
 
 func (s *server) open(ctx context.Context, method, path string, in any) (*http.Response, error) {
@@ -208,21 +214,23 @@ func (s *server) see(o team.Observation) {
 
 // begin finds or creates the session, reads its messages, and sends the first message.
 func (s *server) begin(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
-	defer cancel()
 	s.mu.Lock()
 	id := s.session
 	s.mu.Unlock()
 	if id == "" {
+		within, cancel := context.WithTimeout(ctx, 30*time.Second)
+		defer cancel()
 		var err error
-		if id, err = s.find(ctx); err != nil {
+		if id, err = s.find(within); err != nil {
 			return err
 		}
 	}
-	all, err := s.read(ctx, id)
+	all, err := s.read(ctx, id, "")
 	if err != nil {
 		return err
 	}
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
 	s.mu.Lock()
 	s.session, s.up = id, true
 	clear(s.asks)
@@ -289,20 +297,6 @@ type messagePart struct {
 	Text string `json:"text"`
 	// Set on a compaction: the first message that it left unchanged.
 	Tail string `json:"tail_start_id"`
-}
-
-// read processes the messages of the session and returns them.
-func (s *server) read(ctx context.Context, id string) (all []sessionMessage, err error) {
-	if err := s.request(ctx, http.MethodGet, "/session/"+id+"/message", nil, &all); err != nil {
-		return nil, err
-	}
-	for _, m := range all {
-		s.message(m.Info)
-		for _, p := range m.Parts {
-			s.part(m.Info.ID, p, "GET /session/message")
-		}
-	}
-	return all, nil
 }
 
 // sync requests the current status: the stream reports only changes.

@@ -41,15 +41,14 @@ func (s *server) unanswered() (msg string, ok bool) {
 // looked at again by lookLate.
 func (s *server) takeUp(ctx context.Context) {
 	s.restoreNow(ctx)
-	if _, ok := s.unanswered(); !ok {
+	open, ok := s.unanswered()
+	if !ok {
 		return
 	}
 	s.mu.Lock()
 	session := s.session
 	s.mu.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	all, err := s.read(ctx, session)
+	all, err := s.read(ctx, session, open)
 	if err != nil {
 		s.f.Log.Warn("look for what has no answer", "member", s.f.Name, "err", err)
 		s.lookAgain()
@@ -66,6 +65,8 @@ func (s *server) takeUp(ctx context.Context) {
 	s.tries++
 	s.mu.Unlock()
 	s.f.Log.Info("begin a turn for a message that was kept and not run", "member", s.f.Name, "message", msg)
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
 	if err := s.prompt(ctx, session, msg, ""); err != nil {
 		s.f.Log.Warn("begin a turn for a message", "member", s.f.Name, "message", msg, "err", err)
 		s.lookAgain()
