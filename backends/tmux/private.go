@@ -104,14 +104,15 @@ func (b *Backend) ensurePrivate(ctx context.Context) (*server, error) {
 		return nil, fmt.Errorf("write tmux.conf: %w", err)
 	}
 	// A server that is just exiting answers "server exited unexpectedly", one
-	// that another teamctl process is just starting "duplicate session".
+	// that another teamctl process is just starting "duplicate session". On a busy machine
+	// one call of tmux takes seconds, so the number of tries counts as well.
 	deadline := time.Now().Add(5 * time.Second)
-	for {
+	for tries := 1; ; tries++ {
 		s, err := b.tryPrivate(ctx, r)
 		if err == nil {
 			return s, nil
 		}
-		if ctx.Err() != nil || time.Now().After(deadline) {
+		if ctx.Err() != nil || tries >= 10 && time.Now().After(deadline) {
 			return nil, team.Errorf(team.CodeUnavailable, "start the team's tmux server: %w", err)
 		}
 		t := time.NewTimer(50 * time.Millisecond)
