@@ -50,9 +50,13 @@ func (r *rig) complete(ref ledger.TaskRef) {
 	if _, err := r.led.Complete(r.Context(), ref, ledger.Result{Summary: "done"}); err != nil {
 		r.Fatal(err)
 	}
-	if task := r.task(ref.ID); task.Verification == 0 || task.Status != team.TaskInProgress {
-		r.Fatalf("not to be verified: %+v", task)
+	// The supervisor may have judged it already.
+	for _, e := range r.events(team.EventTaskVerify, 1) {
+		if e.ID == ref.ID {
+			return
+		}
 	}
+	r.Fatalf("task %s is not to be verified", ref.ID)
 }
 
 func (r *rig) task(id string) ledger.Task {
