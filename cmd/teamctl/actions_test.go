@@ -15,7 +15,13 @@ import (
 func TestActions(t *testing.T) {
 	t.Parallel()
 	ids, keys := map[string]bool{}, map[string]view.Action{}
-	changes := []view.Target{{Change: &view.Change{Path: "a.go"}}, {Change: &view.Change{Path: "a.go", Reviewed: true}}}
+	targets := map[view.Thing][]view.Target{
+		view.OnChange: {{Change: &view.Change{Path: "a.go"}}, {Change: &view.Change{Path: "a.go", Reviewed: true}}},
+		view.OnApproval: {
+			{Need: &view.Need{Kind: view.NeedPermission}}, {Need: &view.Need{Kind: view.NeedPermission, Question: true}},
+			{Need: &view.Need{Kind: view.NeedPlan}, Change: &view.Change{Path: "plan 3", Lines: "3", Comment: &view.Comment{State: "draft"}}},
+		},
+	}
 	for _, x := range view.Actions() {
 		if ids[x.ID] {
 			t.Errorf("two actions are called %q", x.ID)
@@ -24,8 +30,8 @@ func TestActions(t *testing.T) {
 		for _, on := range x.On {
 			if at := x.Key + " on " + string(on); x.Key != "" {
 				other, taken := keys[at]
-				if apart := other.When != nil && x.When != nil && on == view.OnChange &&
-					!slices.ContainsFunc(changes, func(c view.Target) bool { return other.When(c) && x.When(c) }); taken && !apart {
+				if apart := other.When != nil && x.When != nil && len(targets[on]) > 0 &&
+					!slices.ContainsFunc(targets[on], func(c view.Target) bool { return other.When(c) && x.When(c) }); taken && !apart {
 					t.Errorf("%s: %s and %s", at, other.ID, x.ID)
 				}
 				keys[at] = x

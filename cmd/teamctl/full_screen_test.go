@@ -486,6 +486,89 @@ func TestFullScreenReview(t *testing.T) {
 	s.left()
 }
 
+// TestFullScreenPlan checks that comments on the lines of a plan survive a kill of the screen and of
+// the supervisor, and that the rejection takes them to the member, once, with the reason and the
+// lines. Those on the next plan are written and sent at a shell.
+func TestFullScreenPlan(t *testing.T) {
+	r := newFaultRig(t)
+	if err := os.WriteFile(filepath.Join(r.dir, "plan.md"), []byte("# Rename\n1. rename the flag\n2. delete the old one\n3. write a test\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.teamctl("spawn", "bob", "--backend", "tmux", "--worktree", "none", "--", "sh", "-c",
+		r.exe+" ask plan - --wait < "+r.dir+"/plan.md; "+r.exe+" inbox --consume; "+r.exe+" ask plan 'a smaller one' --wait; exec sleep 10000")
+	told := func(words ...string) {
+		t.Helper()
+		r.until("what bob is told", func() bool {
+			log, err := os.ReadFile(r.layout.Bundle("bob").Log())
+			if err != nil {
+				return false
+			}
+			for _, w := range words {
+				if !strings.Contains(string(log), w) {
+					return false
+				}
+			}
+			return true
+		})
+	}
+	r.until("the plan", func() bool { return r.approval(1).State == ledger.ApprovalPending })
+
+	s := r.sit("one", 120, 36)
+	plan := func() {
+		t.Helper()
+		s.run("teamctl ui --select approval:1")
+		s.shows("1 NEED YOU")
+		s.selects(".", "plan", "bob")
+		s.types("Enter")
+		s.shows("›1 # Rename")
+	}
+	plan()
+	s.types("j", "j")
+	s.shows("›3 2. delete the old one")
+	s.types("c")
+	s.shows("comment on line 3 of plan 1 of bob")
+	s.keys("-l", "keep it for a release")
+	r.until("the draft", func() bool {
+		return strings.Contains(r.teamctl("review", "show", "--plan", "1"), "keep it for a release")
+	})
+	s.kill()
+	r.kill(r.supervisor())
+	plan()
+	s.shows("draft 1: keep it for a release")
+	s.types("j")
+	s.shows("›2 1. rename the flag")
+	s.types("c")
+	s.shows("comment on line 2 of plan 1 of bob")
+	s.keys("-l", "which one?")
+	s.types("Enter")
+	s.shows("draft 2: which one?")
+	s.insists("with 2 comments on the plan", func() { s.types("x") })
+	s.keys("-l", "not yet")
+	s.answers("Enter", "request 1 of bob is rejected")
+
+	const want = "not yet\n\n2 comments on the plan:\n\n1. line 3:\n> 2. delete the old one\nkeep it for a release\n\n2. line 2:\n> 1. rename the flag\nwhich one?"
+	if x := r.approval(1); x.State != ledger.ApprovalRejected || x.Feedback != want {
+		t.Errorf("plan 1 is %s with %q", x.State, x.Feedback)
+	}
+	told("not yet", "line 3:", "> 2. delete the old one", "keep it for a release", "line 2:", "> 1. rename the flag", "which one?")
+	if text := r.teamctl("review", "show", "--plan", "1"); !strings.HasPrefix(text, "1  bob  plan 1, line 3  sent\n") {
+		t.Errorf("the ledger has:\n%s", text)
+	}
+	if _, err := r.try(r.exe, "review", "add", "--plan", "1", "--line", "1", "late"); err == nil {
+		t.Error("a plan that was answered gets a comment")
+	}
+	s.types("q")
+	s.left()
+
+	r.until("the next plan", func() bool { return r.approval(2).State == ledger.ApprovalPending })
+	r.teamctl("review", "add", "--plan", "2", "--line", "1", "how small?")
+	r.teamctl("approvals", "reject", "2", "--comments")
+	if x := r.approval(2); x.Feedback != "1 comment on the plan:\n\n1. line 1:\n> a smaller one\nhow small?" {
+		t.Errorf("plan 2 is %s with %q", x.State, x.Feedback)
+	}
+	told("how small?")
+}
+
 // TestFullScreenWithoutATeam checks that a person without a team sees the first commands, runs them from the
 // screen after a question, and is at the team then.
 func TestFullScreenWithoutATeam(t *testing.T) {

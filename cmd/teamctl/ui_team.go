@@ -186,6 +186,7 @@ func (s *screenTeam) Do(ctx context.Context, d view.Deed) (view.Done, error) {
 		Message   string `json:"message"`
 		Outcome   string `json:"outcome"`
 		Rule      *team.PermissionRule
+		Unsent    int    `json:"unsent"`
 		MessageID string `json:"message_id"`
 		Name      string `json:"name"`
 		Comment   struct {
@@ -210,6 +211,9 @@ func (s *screenTeam) Do(ctx context.Context, d view.Deed) (view.Done, error) {
 			state = "already " + state
 		}
 		done.Said = fmt.Sprintf("request %d of %s is %s", d.Approval, d.Member, state)
+		if said.Unsent > 0 {
+			done.Said += fmt.Sprintf(", without your comments on it: %d", said.Unsent)
+		}
 		if said.Rule != nil {
 			done.Said += ", and allowed from now on: " + said.Rule.String()
 		}
@@ -255,7 +259,7 @@ func deedInput(a view.Action, d view.Deed) (map[string]any, error) {
 	case "approve-always":
 		return map[string]any{"request_id": fmt.Sprint(d.Approval), "approve": true, "always": true}, nil
 	case "reject":
-		return map[string]any{"request_id": fmt.Sprint(d.Approval), "approve": false, "feedback": d.Text}, nil
+		return map[string]any{"request_id": fmt.Sprint(d.Approval), "approve": false, "feedback": d.Text, "comments": d.Comments > 0}, nil
 	case "approve-edited":
 		if !json.Valid([]byte(d.Text)) {
 			return nil, team.Errorf(team.CodeInvalid, "the permitted input of the tool is not valid JSON")
@@ -283,12 +287,18 @@ func deedInput(a view.Action, d view.Deed) (map[string]any, error) {
 	}
 	switch a.Operation {
 	case "ReviewAdd":
-		in["member"] = d.Member
+		if d.Approval != 0 {
+			in["plan"] = fmt.Sprint(d.Approval)
+		} else {
+			in["member"] = d.Member
+		}
 		switch {
 		case a.ID == "reviewed" || a.ID == "not-reviewed":
 			in["file"], in["reviewed"] = d.Path, a.ID == "reviewed"
 		case d.Comment != "":
 			in["comment"], in["text"] = d.Comment, d.Text
+		case d.Approval != 0:
+			in["lines"], in["text"] = d.Lines, d.Text
 		default:
 			in["file"], in["lines"], in["old"], in["text"] = d.Path, d.Lines, d.Old, d.Text
 		}

@@ -102,7 +102,7 @@ func TestDefaultKeys(t *testing.T) {
 			}
 		}
 	}
-	if want := []string{"t review-task add-task", "space reviewed not-reviewed"}; !slices.Equal(slices.Sorted(slices.Values(shared)), slices.Sorted(slices.Values(want))) {
+	if want := []string{"e approve-edited edit-plan-comment", "t review-task add-task", "space reviewed not-reviewed"}; !slices.Equal(slices.Sorted(slices.Values(shared)), slices.Sorted(slices.Values(want))) {
 		t.Errorf("shared: %q, want %q", shared, want)
 	}
 	if c, err := ParseConfig(nil); err != nil || !reflect.DeepEqual(c, defaultConfig()) {

@@ -77,9 +77,16 @@ func (m *model) detail(f *frame, width, height int) []string {
 
 // requestLines returns a whole request, wrapped and never cut. whole is false until it was read.
 func (m *model) requestLines(id int64, width int) (lines []string, whole bool) {
+	lines, _, _, whole = m.requestDrawn(id, width, false)
+	return lines, whole
+}
+
+// requestDrawn is requestLines. With numbers the lines of a plan have their numbers, and at and end
+// are the line of the screen with the cursor of the overlay and the last of what belongs to it.
+func (m *model) requestDrawn(id int64, width int, numbers bool) (lines []string, at, end int, whole bool) {
 	r, ok := m.request[id]
 	if !ok {
-		return []string{m.style.Dim("reading the request")}, false
+		return []string{m.style.Dim("reading the request")}, 0, 0, false
 	}
 	put := func(text string) { lines = append(lines, wrapped(text, width)...) }
 	head := fmt.Sprintf("%s %d of %s · asked %s, %s ago", r.Kind, r.ID, plain.Visible(r.Member), r.Asked.Local().Format("15:04:05"), m.age(r.Asked))
@@ -121,7 +128,7 @@ func (m *model) requestLines(id int64, width int) (lines []string, whole bool) {
 		}
 	}
 	if r.Plan != "" {
-		lines = append(lines, m.markdown(r.Plan, width)...)
+		lines, at, end = m.planLines(r, lines, width, numbers)
 	}
 	for _, x := range r.Fields {
 		put(m.style.Dim(plain.Visible(x.Name)))
@@ -135,24 +142,33 @@ func (m *model) requestLines(id int64, width int) (lines []string, whole bool) {
 	if r.Feedback != "" {
 		put("answer: " + safe(r.Feedback))
 	}
-	return lines, true
+	return lines, at, end, true
 }
 
 // markdown highlights headings, lists and code, and changes no character.
-func (m *model) markdown(text string, width int) []string {
-	var out []string
+func (m *model) markdown(text string, width int) (out []string) {
+	for _, lines := range m.markdownLines(text, width) {
+		out = append(out, lines...)
+	}
+	return out
+}
+
+// markdownLines returns what each line of the text becomes.
+func (m *model) markdownLines(text string, width int) (all [][]string) {
 	code := false
 	for line := range strings.SplitSeq(safe(text), "\n") {
+		var out []string
 		trimmed := strings.TrimSpace(line)
 		switch {
 		case strings.HasPrefix(trimmed, "```"):
 			code = !code
-			out = append(out, m.style.Dim(view.Cut(line, width)))
+			all = append(all, []string{m.style.Dim(view.Cut(line, width))})
 			continue
 		case code:
 			for _, l := range wrapped(line, width-2) {
 				out = append(out, "  "+m.style.Cyan(l))
 			}
+			all = append(all, out)
 			continue
 		}
 		in := len(line) - len(strings.TrimLeft(line, " "))
@@ -169,8 +185,9 @@ func (m *model) markdown(text string, width int) []string {
 			}
 			out = append(out, l)
 		}
+		all = append(all, out)
 	}
-	return out
+	return all
 }
 
 func (m *model) memberLines(x view.Member, need *view.Need, width, height int) []string {

@@ -188,6 +188,9 @@ func (m *model) footKeys() []string {
 	if need := it.on.Need; need != nil && (need.Kind == view.NeedDialog) && !m.readOnly {
 		keys = append([]string{m.keys.hint("open", "attach")}, keys...)
 	}
+	if need := it.on.Need; need != nil && need.Kind == view.NeedPlan && need.Approval != 0 && !m.readOnly {
+		keys = append(keys, m.keys.hint("open", "comment on it"))
+	}
 	if strings.HasPrefix(it.id, commandRow) && !m.readOnly {
 		keys = append([]string{m.keys.hint("open", "run")}, keys...)
 	}

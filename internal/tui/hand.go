@@ -331,6 +331,11 @@ func (r *run) begin(a view.Action, e term.Event, why string) {
 		d = view.Deed{Action: a.ID}
 	}
 	if id := m.approval(); id != 0 && a.Operation == "ApprovalAnswer" {
+		if w := r.writing; w != nil && w.deed.Approval == id && (w.busy || w.text != w.saved) {
+			r.flush()
+			m.say("nothing was answered: the comment is being written down", true)
+			return
+		}
 		d.Approval = id
 		req, ok := m.request[id]
 		if !ok {
@@ -376,6 +381,11 @@ func (r *run) ask(a view.Action, d view.Deed, e term.Event) {
 		what = "task " + d.Task
 	} else if a.ID == "edit-comment" {
 		what = d.Comment
+	} else if d.Approval != 0 && a.Operation == "ReviewAdd" {
+		what = fmt.Sprintf("on %s of plan %d of %s", linesWords(d.Lines), d.Approval, d.Member)
+		if a.ID == "edit-plan-comment" {
+			what = fmt.Sprintf("%s on plan %d of %s", d.Comment, d.Approval, d.Member)
+		}
 	} else if a.Operation == "ReviewAdd" {
 		what = d.Where() + " of " + d.Member
 		if a.ID == "comment" {
@@ -383,9 +393,17 @@ func (r *run) ask(a view.Action, d view.Deed, e term.Event) {
 		}
 	}
 	title := strings.TrimSpace(a.Title+" "+view.Clean(what)) + ": " + a.Asks
+	if d.Comments > 0 {
+		title += "; with " + commentsWords(d.Comments) + " on the plan"
+	}
 	o := overlay{kind: inputOverlay, action: a, deed: d, title: title, draft: strings.TrimSpace(a.Title + " " + what), opened: e.At}
-	if a.Operation == "ApprovalAnswer" {
+	if a.Operation == "ApprovalAnswer" || d.Approval != 0 && a.Operation == "ReviewAdd" {
 		o.approval = d.Approval
+	}
+	if o.comment() && m.over.kind == requestOverlay {
+		under := m.over
+		under.mark = 0
+		o.under = &under
 	}
 	o.field.text = m.drafts[o.draft]
 	if o.field.text == "" {
@@ -398,7 +416,7 @@ func (r *run) ask(a view.Action, d view.Deed, e term.Event) {
 			}
 		}
 	}
-	if a.ID == "edit-comment" {
+	if a.ID == "edit-comment" || a.ID == "edit-plan-comment" {
 		o.field.text = m.target().Change.Comment.Text
 	}
 	o.field.at = len(o.field.text)
@@ -462,7 +480,11 @@ func (r *run) overKey(e term.Event, why string) (leave bool) {
 func (r *run) requestKey(e term.Event, why string) (leave bool) {
 	m := r.m
 	page := max(1, (m.rows-3)/2)
-	switch id := m.keys.commandOf(e.Key); id {
+	id := m.keys.commandOf(e.Key)
+	if m.planOpen() && r.planKey(id, page) {
+		return false
+	}
+	switch id {
 	case "back", "open":
 		m.over = overlay{}
 	case "down":
@@ -497,7 +519,11 @@ func (r *run) inputKey(e term.Event, why string) {
 	case e.Key == "esc" || e.Key == "enter" && o.comment():
 		r.keepDraft()
 		r.flush()
-		m.over = overlay{}
+		if o.under != nil {
+			m.over = *o.under
+		} else {
+			m.over = overlay{}
+		}
 	case e.Key == "enter" && o.kind == confirmOverlay:
 		if o.field.text != o.draft {
 			m.say("nothing was done: that is not its name", true)
@@ -506,7 +532,7 @@ func (r *run) inputKey(e term.Event, why string) {
 		}
 		m.over = overlay{}
 	case e.Key == "enter":
-		if strings.TrimSpace(o.field.text) == "" {
+		if strings.TrimSpace(o.field.text) == "" && o.deed.Comments == 0 {
 			m.say("nothing is typed yet", true)
 			return
 		}

@@ -322,9 +322,19 @@ func (m *model) nextNeed(step int) bool {
 
 // target returns the current target of actions.
 func (m *model) target() view.Target {
+	if id := m.over.approval; id != 0 { // an open request is the target, whatever row is selected meanwhile
+		for _, n := range m.snap.Needs {
+			if n.Approval == id {
+				return m.planTarget(view.Target{Thing: view.OnApproval, Need: &n, Member: m.memberOf(n.Member)})
+			}
+		}
+	}
 	if it, ok := m.row(); ok && !it.gone {
-		if it.on.Thing == view.OnChange {
+		switch it.on.Thing {
+		case view.OnChange:
 			return m.changeTarget(it)
+		case view.OnApproval:
+			return m.planTarget(it.on)
 		}
 		return it.on
 	}

@@ -20,7 +20,11 @@ func (r *run) mouse(e term.Event) (leave bool) {
 		case noOverlay:
 			r.step(n)
 		case requestOverlay:
-			m.over.scroll += n
+			if m.planOpen() {
+				r.planMove(n)
+			} else {
+				m.over.scroll += n
+			}
 		default:
 			m.over.at += n
 		}

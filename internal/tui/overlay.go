@@ -22,7 +22,10 @@ type overlay struct {
 	text   string // of a preview
 
 	field    field
-	approval int64 // of the request
+	approval int64    // of the request
+	line     int      // of its plan, from 0: where the keys are
+	mark     int      // the other end of the marked lines, from 1; 0: none are marked
+	under    *overlay // what is shown again once a comment is typed
 	choices  []choice
 	at       int
 	scroll   int
@@ -57,6 +60,9 @@ func (m *model) overKeys() []string {
 	k, o := m.keys, m.over
 	switch o.kind {
 	case requestOverlay:
+		if m.planOpen() {
+			return m.planKeys()
+		}
 		return []string{k.hint("approve", "approve"), k.hint("reject", "reject"), k.hint("approve-always", "always allow"), k.hint("approve-edited", "edit"), k.hint("answer", "answer"), k.hint("back", "back"), k.hint("scroll-down", "more")}
 	case inputOverlay:
 		if o.comment() {
@@ -226,11 +232,14 @@ func (m *model) drawOverlay(f *frame, room int) {
 	switch o.kind {
 	case requestOverlay:
 		k := m.keys.first("scroll-down")
-		lines, whole := m.requestLines(o.approval, width)
+		lines, at, end, whole := m.requestDrawn(o.approval, width, true)
 		if whole {
 			if r := m.request[o.approval]; r.State == "pending" {
 				f.seen[r.ID] = r.Seen()
 			}
+		}
+		if m.planOpen() {
+			m.planScroll(len(lines), at, end, room)
 		}
 		o.scroll = clamp(o.scroll, 0, max(0, len(lines)-room))
 		rest := lines[o.scroll:]
@@ -245,6 +254,9 @@ func (m *model) drawOverlay(f *frame, room int) {
 		head = head[:min(len(head), max(1, room-1))]
 		if o.kind == inputOverlay && o.approval != 0 && room > 6 {
 			lines, _ := m.requestLines(o.approval, width)
+			if o.comment() {
+				lines = m.planQuote(o.deed, width)
+			}
 			head = append(slices.Clone(lines[:min(len(lines), room-4)]), head...)
 		}
 		for _, l := range head {

@@ -50,6 +50,14 @@ func TestPlainWords(t *testing.T) {
 	if err != nil || d.Path != "cart.go" || d.Lines != "40-44" || d.Text != "why two?" {
 		t.Errorf("%+v, %v", d, err)
 	}
+	d, err = talk.deed(must(view.ActionByID("comment-plan")), "1 12-14 in one commit")
+	if err != nil || d.Approval != 1 || d.Member != "worker-1" || d.Lines != "12-14" || d.Text != "in one commit" {
+		t.Errorf("%+v, %v", d, err)
+	}
+	d, err = talk.deed(must(view.ActionByID("edit-plan-comment")), "1 2 in one commit")
+	if err != nil || d.Approval != 1 || d.Comment != "2" || d.Lines != "" || d.Text != "in one commit" {
+		t.Errorf("%+v, %v", d, err)
+	}
 }
 
 func must(a view.Action, ok bool) view.Action {

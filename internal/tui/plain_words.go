@@ -43,6 +43,12 @@ func takes(a view.Action) string {
 	switch a.On[0] {
 	case view.OnApproval:
 		out = append(out, "REQUEST")
+		switch {
+		case strings.Contains(a.Command, "{comment}"):
+			out = append(out, "COMMENT")
+		case strings.Contains(a.Command, "{lines}"):
+			out = append(out, "LINES")
+		}
 	case view.OnMember:
 		out = append(out, "MEMBER")
 	case view.OnTask:
@@ -181,6 +187,16 @@ func (t *talk) deed(a view.Action, rest string) (view.Deed, error) {
 				d.Member = x.Member
 			}
 		}
+		switch {
+		case strings.Contains(a.Command, "{comment}"):
+			if d.Comment = next(); d.Comment == "" {
+				return d, missing("the number of a comment")
+			}
+		case strings.Contains(a.Command, "{lines}"):
+			if d.Lines = next(); d.Lines == "" {
+				return d, missing("a line, or lines as 3-4")
+			}
+		}
 	case view.OnMember, view.OnChange:
 		if d.Member = next(); d.Member == "" {
 			return d, missing("the name of a member")
@@ -270,6 +286,9 @@ func (t *talk) do(a view.Action, d view.Deed, now time.Time, burst bool) {
 			return
 		}
 		d.Seen, d.Member = r.Seen(), r.Member
+		if a.ID == "reject" {
+			d.Comments = r.Drafts()
+		}
 	}
 	if a.Preview {
 		t.preview(a, d)
@@ -308,7 +327,7 @@ func (t *talk) request(r view.Request) {
 	m := newModel()
 	m.now = time.Now()
 	m.request[r.ID] = r
-	lines, _ := m.requestLines(r.ID, 1<<20)
+	lines, _, _, _ := m.requestDrawn(r.ID, 1<<20, true)
 	for _, l := range lines {
 		if strings.TrimSpace(l) != "" {
 			t.say("%s", strings.TrimRight(l, " "))

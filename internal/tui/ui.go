@@ -447,7 +447,9 @@ func (r *run) snapshot(s view.Snapshot) {
 	m := r.m
 	m.snap, m.have, m.problem = s, true, ""
 	it, ok := m.row()
-	if ok && it.on.Thing == view.OnApproval {
+	if m.over.approval != 0 {
+		r.readRequest(m.over.approval)
+	} else if ok && it.on.Thing == view.OnApproval {
 		r.readRequest(it.on.Need.Approval)
 	}
 	if ok && it.on.Thing == view.OnTask && it.on.Task != nil {

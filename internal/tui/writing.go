@@ -102,7 +102,10 @@ func (r *run) write(w *writing) {
 			if w.text != w.saved && (r.writing != w || !m.over.comment()) {
 				r.write(w)
 			}
-			if m.at == inChanges {
+			switch {
+			case d.Approval != 0:
+				r.readRequest(d.Approval)
+			case m.at == inChanges:
 				r.readPlace()
 			}
 		}

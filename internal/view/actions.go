@@ -20,7 +20,7 @@ type Action struct {
 	// Operation is the operation of tool/op that it calls; "" changes nothing in the team.
 	Operation string
 	// Command is the equivalent shell command, with the placeholders {member}, {task}, {approval},
-	// {message}, {merge}, {file}, {place}, {comment} and {text}.
+	// {message}, {merge}, {file}, {place}, {lines}, {comment} and {text}.
 	Command string
 	Asks    string // input that it asks for, "" for none
 	Long    bool   // the input may have several lines
@@ -46,7 +46,7 @@ const (
 	OnChange   Thing = "change" // a file that a member has changed, or lines of it
 )
 
-// Change is a place in what a member has changed.
+// Change is a place in what a member has changed, or in its plan.
 type Change struct {
 	Path  string
 	Lines string // "41", "40-44"; "" for the whole file
@@ -82,6 +82,10 @@ func Actions() []Action {
 			Command: "teamctl approvals approve {approval} --input {text}", Asks: "the input that may be used instead, JSON", Long: true, When: Target.permission},
 		{ID: "answer", Title: "answer", Key: "i", On: approval, Operation: "ApprovalAnswer", Command: "teamctl approvals approve {approval} --answer {text}",
 			Asks: "the answer, one line for each question", Long: true, Page: true, When: Target.question},
+		{ID: "comment-plan", Title: "comment", Key: "c", On: approval, Operation: "ReviewAdd", Command: "teamctl review add --plan {approval} --line {lines} {text}",
+			Asks: "what is to be done differently", Long: true, When: Target.onLines},
+		{ID: "edit-plan-comment", Title: "edit the comment", Key: "e", On: approval, Operation: "ReviewAdd", Command: "teamctl review add --plan {approval} --comment {comment} {text}",
+			Asks: "the comment; without a text it is deleted", Long: true, When: Target.onDraft},
 
 		{ID: "message", Title: "message", Key: "m", On: []Thing{OnMember, OnApproval, OnTask, OnChange}, Operation: "SendMessage", Command: "teamctl send {member} {text}",
 			Asks: "what to tell it", Long: true, Page: true, When: Target.hasMember},
@@ -151,7 +155,7 @@ func (a Action) Line(d Deed) string {
 	for _, w := range strings.Fields(a.Command) {
 		for name, value := range map[string]string{
 			"{member}": d.Member, "{task}": d.Task, "{message}": d.Message, "{text}": d.Text,
-			"{approval}": number(d.Approval), "{merge}": number(d.Merge), "{file}": d.Path, "{place}": d.Where(), "{comment}": d.Comment,
+			"{approval}": number(d.Approval), "{merge}": number(d.Merge), "{file}": d.Path, "{place}": d.Where(), "{lines}": d.Lines, "{comment}": d.Comment,
 		} {
 			if w == name && value != "" {
 				w = quoted(value)
@@ -159,6 +163,9 @@ func (a Action) Line(d Deed) string {
 			}
 		}
 		words = append(words, w)
+	}
+	if d.Comments > 0 {
+		words = append(words, "--comments")
 	}
 	return strings.Join(words, " ")
 }
@@ -207,8 +214,11 @@ func (t Target) Deed(a Action) Deed {
 		if a.ID != "comment-file" {
 			d.Lines = c.Lines
 		}
-		if c.Comment != nil && a.ID != "comment" && a.ID != "comment-file" {
+		if c.Comment != nil && a.ID != "comment" && a.ID != "comment-file" && a.ID != "comment-plan" {
 			d.Comment = c.Comment.Name
+		}
+		if a.ID == "reject" {
+			d.Comments = c.Drafts
 		}
 	}
 	return d

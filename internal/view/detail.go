@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/teamctl/teamctl/team"
@@ -30,8 +31,9 @@ type Request struct {
 	Input       json.RawMessage `json:"input,omitempty"`       // of the tool, unabridged
 	Plan        string          `json:"plan,omitempty"`        // Markdown
 	Questions   []Question      `json:"questions,omitempty"`
-	Fields      []Field         `json:"fields,omitempty"` // further fields of the request
-	Rule        string          `json:"rule,omitempty"`   // rule that would allow it in the future, in the syntax of the team file
+	Comments    []Comment       `json:"comments,omitempty"` // on the lines of the plan
+	Fields      []Field         `json:"fields,omitempty"`   // further fields of the request
+	Rule        string          `json:"rule,omitempty"`     // rule that would allow it in the future, in the syntax of the team file
 
 	Feedback   string `json:"feedback,omitempty"`
 	AnsweredBy string `json:"answeredBy,omitempty"`
@@ -59,6 +61,30 @@ func (r Request) Seen() string {
 	}
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])
+}
+
+// PlanLines returns the lines of the plan, as comments count them.
+func (r Request) PlanLines() []string {
+	text := strings.TrimRight(strings.ReplaceAll(r.Plan, "\r\n", "\n"), "\n")
+	if text == "" {
+		return nil
+	}
+	return strings.Split(text, "\n")
+}
+
+// Drafts is how many comments on the plan were not sent.
+func (r Request) Drafts() int { return drafts(r.Comments) }
+
+// OnPlan is a place in the plan: lines as "3" or "3-4", and the newest comment there. A place
+// without lines is the plan as a whole.
+func (r Request) OnPlan(lines string, at int) *Change {
+	c := &Change{Path: fmt.Sprintf("plan %d", r.ID), Lines: lines, Drafts: r.Drafts()}
+	for _, x := range r.Comments {
+		if at > 0 && x.Last == at && !x.Changed {
+			c.Comment = &x
+		}
+	}
+	return c
 }
 
 // MemberDetail has details of a member beyond its row.
@@ -150,12 +176,12 @@ type Changes struct {
 	Reviewed map[string]bool `json:"reviewed,omitempty"` // by path; a file that has changed since is not
 }
 
-// Comment is a remark on the changes of a member. Its lines are where they are now, or
-// where they were, if Changed.
+// Comment is a remark on the changes of a member, or on its plan. Its lines are where they are
+// now, or where they were, if Changed.
 type Comment struct {
-	Name    string `json:"name"` // "3.2": the second of round 3
+	Name    string `json:"name"` // "3.2": the second of round 3; "2": the second on a plan
 	Author  string `json:"author"`
-	State   string `json:"state"` // draft, open, asked, handled
+	State   string `json:"state"` // draft, open, asked, handled; on a plan draft, sent
 	Path    string `json:"path"`
 	First   int    `json:"first,omitempty"` // from 1; 0 for the whole file
 	Last    int    `json:"last,omitempty"`
@@ -169,8 +195,10 @@ type Comment struct {
 func (c Comment) Draft() bool { return c.State == "draft" }
 
 // Drafts is how many comments were not sent.
-func (c Changes) Drafts() (n int) {
-	for _, x := range c.Comments {
+func (c Changes) Drafts() int { return drafts(c.Comments) }
+
+func drafts(list []Comment) (n int) {
+	for _, x := range list {
 		if x.Draft() {
 			n++
 		}

@@ -98,12 +98,14 @@ type Deed struct {
 	// Preview says what an Action with Preview would do, and changes nothing. Its Seen is what
 	// that was: the action is refused if it would do something else by now.
 	Preview bool
-	// A comment on the member's changes: the file, the lines as "41" or "40-44", whether they
+	// A comment on the member's changes, or on the plan that Approval asks for: the file, the lines as "41" or "40-44", whether they
 	// are those that it has removed, and the name of a comment that is there already.
 	Path    string
 	Lines   string
 	Old     bool
 	Comment string
+	// Comments is how many comments on the plan go with its rejection.
+	Comments int
 	// Text is the input of the action, see Action.Asks.
 	Text string
 }

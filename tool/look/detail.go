@@ -28,6 +28,19 @@ func Request(ctx context.Context, t *tool.Team, id int64) (view.Request, error) 
 	if m, err := t.Ledger.MemberBySession(ctx, a.Session); err == nil {
 		r.Agent, r.Mode, r.Branch = m.Spec.Agent, string(m.Spec.Mode), m.Branch
 	}
+	if a.Kind == ledger.ApprovePlan {
+		said, err := t.PlanComments(ctx, tool.Person(), ledgerID(id))
+		if err != nil {
+			return r, err
+		}
+		for _, x := range said.Comments {
+			y := view.Comment{Name: x.Name, Author: x.Author, State: string(x.State), First: x.First, Last: x.Last, Changed: x.Changed, Text: x.Text}
+			if x.State == ledger.CommentOpen {
+				y.State = "sent"
+			}
+			r.Comments = append(r.Comments, y)
+		}
+	}
 	if a.State == ledger.ApprovalPending {
 		rule, ok, err := t.RuleFor(ctx, a)
 		if err != nil {
