@@ -118,7 +118,7 @@ func runCopies(ctx context.Context, e env) (string, error) {
 	}
 	list, err := ledger.Copies(w.layout.Copies())
 	if err != nil || len(list) == 0 {
-		return "", fmt.Errorf("the copies: %d, %w", len(list), err)
+		return "", fmt.Errorf("list the copies: %d found: %w", len(list), err)
 	}
 	figures = append(figures,
 		figure{"one copy, p50", "", 0, millis(median(took)), "ms", goal{}},

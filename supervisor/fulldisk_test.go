@@ -72,7 +72,7 @@ func TestFault32VerdictOfAFullDisk(t *testing.T) {
 	}
 }
 
-// So are those of a failed start.
+// The consequences of a failed start are also written again.
 func TestFault32FailedStartOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -161,7 +161,7 @@ func TestEveryGenerationHasItsToken(t *testing.T) {
 	if fi, err := os.Stat(file); err != nil || fi.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", fi.Mode(), err)
 	}
-	// A supervisor that adopts changes nothing; a new generation has a new one.
+	// A supervisor that adopts the agent keeps its token; a new generation gets a new token.
 	s.Close()
 	r.supervisor()
 	if !valid(m.SessionKey, first) {

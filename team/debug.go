@@ -47,8 +47,8 @@ type Verdict struct {
 // Report is everything that led to a verdict.
 type Report struct {
 	Verdict
-	// Mode is the one that the member is to work in, ModeFrom when the agent does, where
-	// it does not yet.
+	// Mode is the permission mode that the member was given. ModeFrom says when its agent takes
+	// it over; it is empty once it has.
 	Mode     Mode   `json:"mode,omitempty"`
 	ModeFrom string `json:"modeFrom,omitempty"`
 

@@ -44,8 +44,8 @@ func (t *Team) done(ctx context.Context, c Caller, task ledger.Task, id string, 
 	return TaskDone{Task: task}, nil
 }
 
-// settled forgives the refusal of a verb whose task is as it would be then: by the caller's own
-// doing, or on the board for everybody. An attempt that was named has to be the one.
+// settled turns the refusal of a verb into success if the task already has the status that the verb
+// sets, and the caller has set it or the task is on the board. A named attempt must be the current one.
 func (t *Team) settled(ctx context.Context, c Caller, id string, attempt int, to team.TaskStatus, err error) (TaskDone, error) {
 	if !team.IsCode(err, team.CodeConflict) {
 		return TaskDone{}, err
@@ -69,7 +69,7 @@ type TaskDeleted struct {
 	Was team.TaskStatus `json:"-"` // with an Outcome: its status when it was deleted
 }
 
-// deletedTask forgives the deletion of a task whose history ends with one.
+// deletedTask turns the refusal to delete a task into success if its history ends with a deletion.
 func (t *Team) deletedTask(ctx context.Context, id string, err error) (TaskDeleted, error) {
 	if team.ReasonOf(err) != team.ReasonTaskNotFound {
 		return TaskDeleted{}, err

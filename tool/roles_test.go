@@ -37,7 +37,7 @@ func TestTableOfRoles(t *testing.T) {
 				t.Errorf("%s: no cell for %s", op, role)
 			}
 			got += mark[g]
-			// The gate does what the table says.
+			// may allows and refuses as the table says.
 			err := r.may(t.Context(), callers[role], op)
 			if (err != nil) != (g == no) {
 				t.Errorf("%s by %s: %v", op, role, err)

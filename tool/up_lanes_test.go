@@ -8,8 +8,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// TestUpSetsLanes: a team file sets how many turns of a lane run at once; a change is made by the
-// next up, and a width that is none changes nothing.
+// TestUpSetsLanes: a team file sets how many turns of a lane run at once; the next up
+// applies a change, and an invalid width changes nothing.
 func TestUpSetsLanes(t *testing.T) {
 	t.Parallel()
 	r := newTalkRig(t)

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// A home is whole, its commands see nothing but it, and it goes without a trace with
-// what was left running in it.
+// TestHome checks that a home has the files of its programs, that its commands get no variable from outside,
+// and that its removal ends what still runs in it and leaves nothing.
 func TestHome(t *testing.T) {
 	dir := t.TempDir()
 	all, err := StandIns("/bin/echo", filepath.Join(dir, "cache"))

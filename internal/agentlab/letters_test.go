@@ -8,7 +8,7 @@ import (
 	"github.com/teamctl/teamctl/internal/fakemodel"
 )
 
-// requestOf is a request of a conversation in which texts came in, the last ones newly.
+// requestOf returns a request to the model whose conversation contains the texts; the last one is new.
 func requestOf(t *testing.T, seq int, texts ...string) fakemodel.Request {
 	t.Helper()
 	var talk []map[string]string

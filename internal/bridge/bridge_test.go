@@ -376,7 +376,7 @@ func TestTasks(t *testing.T) {
 		t.Fatalf("%d tasks here, want 3 (%v)", len(all), err)
 	}
 
-	// Theirs takes one of ours and completes it.
+	// A native teammate takes one of our tasks and completes it.
 	r.setTask("4", `"owner":"researcher","status":"in_progress"`)
 	r.once()
 	if got := r.get(ours[0].ID); got.Status != team.TaskInProgress || got.OwnerName != "researcher" {

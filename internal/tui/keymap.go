@@ -124,7 +124,7 @@ func together(a, b binding) bool {
 	return p == nil || q == nil || slices.ContainsFunc(p, func(x place) bool { return slices.Contains(q, x) })
 }
 
-// named has the keys that are no characters.
+// named lists the keys that are not characters.
 var named = []string{
 	"enter", "esc", "tab", "backtab", "space", "backspace", "delete", "up", "down", "left", "right", "home", "end", "pgup", "pgdn",
 }

@@ -185,8 +185,8 @@ func (m *model) text() []string {
 	return nil
 }
 
-// seek scrolls a text to the next line with the words of the search, or to the one before: step is
-// 1 or -1. 0 stays where there is one.
+// seek scrolls a text to the next line that contains the searched words (step 1), or to the previous
+// one (step -1). With step 0 it does not scroll if the first visible line contains them.
 func (m *model) seek(step int) {
 	lines, room := m.text(), max(1, m.rows-3)
 	if m.filter == "" || len(lines) == 0 {

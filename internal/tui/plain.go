@@ -285,7 +285,8 @@ func needsWords(n int) string {
 	return fmt.Sprintf("%d need you", n)
 }
 
-// need writes a need in one line. A request that is all in the line was seen.
+// need writes a need in one line. If the line contains the whole request, the person has seen it
+// and may answer it.
 func (t *talk) need(i int, n view.Need, r view.Request) {
 	what := []string{n.Name()}
 	if n.Member != "" {

@@ -50,7 +50,8 @@ func (m *model) window() view.Timeline {
 	return t
 }
 
-// pan moves what is shown by a quarter of it; at the end it follows again.
+// pan moves the shown period by a quarter of its length. At the latest time it follows new events
+// again.
 func (m *model) pan(step int) {
 	w := m.window()
 	span := w.To.Sub(w.From)

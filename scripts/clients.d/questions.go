@@ -75,7 +75,7 @@ func (w *world) trustsNew(ctx context.Context, c agentlab.Client, name string) e
 	return w.trusts(ctx, "demo", name)
 }
 
-// enough ends a further teammate when it is at rest.
+// enough stops a further teammate once it is idle.
 func (w *world) enough(ctx context.Context, name string) error {
 	if err := w.idle(ctx, name); err != nil {
 		return err

@@ -144,7 +144,7 @@ func (d *Delivery) handOverTo(ctx context.Context, c *conn, row ledger.Member, o
 // noteDelivered writes marks, and marks delivered mail in the mailbox file, so that the agent does
 // not find it there again.
 func (d *Delivery) noteDelivered(ctx context.Context, row ledger.Member, marks []ledger.DeliveryMark, got []string) error {
-	// A completed hand-over is recorded, whatever ends now.
+	// A completed hand-over is recorded even if ctx has ended.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	if _, err := d.team.Ledger.MarkMany(ctx, marks); err != nil {

@@ -135,8 +135,8 @@ func TestModes(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 	r.setMode("bob", team.ModeDefault)
-	// They come back one by one: a list that was asked for amid that is out of date, and
-	// that is told.
+	// The tools come back one by one. A list that was requested in between is out of date, and the
+	// client is told so.
 	for r.hear(h.tools, "changed"); !maps.Equal(r.names(cs), all); {
 		r.hear(h.tools, "changed")
 	}
