@@ -313,8 +313,12 @@ var rooms = map[string]room{
 		may: []string{"team", leaf, "internal/dirwatch", "inbox", "ledger", "internal/publish", "internal/taskfile", "tool", "internal/adapter"}, never: append([]string{"net"}, noExec...),
 		why: "joins our team with files of another program: through the tools and mailboxes, with no process and no network",
 	},
+	"internal/hookcall": {
+		may: []string{"team", leaf}, libs: []string{xsys}, never: append([]string{"net", "encoding/json"}, noExec...),
+		why: "an agent waits for it at every tool call: it asks the supervisor by system calls, and links nothing that takes time to start",
+	},
 	"internal/control": {
-		may: []string{"team", leaf, "ledger", "mail", "supervisor", "tool"}, libs: []string{xsys}, never: noSQL,
+		may: []string{"team", leaf, "internal/hookcall", "ledger", "mail", "supervisor", "tool"}, libs: []string{xsys}, never: noSQL,
 		why: "the socket carries operations; it has no logic of its own",
 	},
 	"internal/view": {
@@ -350,7 +354,7 @@ var rooms = map[string]room{
 	},
 
 	"cmd": {
-		may:  []string{"team", leaf, "internal/dirwatch", "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/bundle", "backends/shim", "backends/tmux", "backends/pty", "backends/inproc", "ledger", "inbox", "worktree", "supervisor", "supervisor/policy", "supervisor/delivery", "supervisor/state", "tool", "tool/mcp", "tool/op", "tool/look", "tool/teamfile", "agent", "agent/models", "agent/program", "agent/model", "agent/model/config", "agent/specfile", "internal/adapter", "internal/courier", "internal/courier/codex", "internal/courier/opencode", "internal/courier/acp", "internal/courier/hook", "internal/control", "internal/tui", "internal/view", "internal/view/page", "internal/web", "internal/bridge"},
+		may:  []string{"team", leaf, "internal/dirwatch", "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/bundle", "backends/shim", "backends/tmux", "backends/pty", "backends/inproc", "ledger", "inbox", "worktree", "supervisor", "supervisor/policy", "supervisor/delivery", "supervisor/state", "tool", "tool/mcp", "tool/op", "tool/look", "tool/teamfile", "agent", "agent/models", "agent/program", "agent/model", "agent/model/config", "agent/specfile", "internal/adapter", "internal/courier", "internal/courier/codex", "internal/courier/opencode", "internal/courier/acp", "internal/courier/hook", "internal/hookcall", "internal/control", "internal/tui", "internal/view", "internal/view/page", "internal/web", "internal/bridge"},
 		libs: []string{"github.com/spf13", xterm}, never: noSQL,
 		why: "cmd wires the rooms and speaks to people; libraries that do the work belong to a room",
 	},

@@ -13,12 +13,12 @@ import (
 	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/internal/adapter"
 	"github.com/teamctl/teamctl/internal/courier/hook"
+	"github.com/teamctl/teamctl/internal/fileid"
+	"github.com/teamctl/teamctl/internal/hookcall"
+	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )
-
-// maxHookInput bounds the input of a hook, which may contain the whole result of a tool.
-const maxHookInput = 64 << 20
 
 // newHook is called by agent CLIs, not by people.
 func newHook(a *app) *cobra.Command {
@@ -32,7 +32,7 @@ func newHook(a *app) *cobra.Command {
 			}
 			// Unreadable input is treated like input that is not understood: it never makes a hook
 			// fail.
-			input, _ := io.ReadAll(io.LimitReader(a.stdin, maxHookInput))
+			input, _ := io.ReadAll(io.LimitReader(a.stdin, hookcall.MaxInput))
 			status := 0
 			err := hook.Run(cmd.Context(), hook.In{
 				CLI: args[0], Event: args[1], Input: input, Getenv: os.Getenv,
@@ -43,13 +43,7 @@ func newHook(a *app) *cobra.Command {
 					}
 					return env.Open(ctx, key)
 				},
-				Tell: func(agent, generation string, o team.Observation) error {
-					data, err := json.Marshal(o)
-					if err != nil {
-						return err
-					}
-					return bundle.Send(os.Getenv(team.EnvNotify), bundle.Event{Agent: agent, Generation: generation, Event: bundle.EventSeen, Data: data})
-				},
+				Tell: seenAt(os.Getenv(team.EnvNotify)),
 				Write: func(r adapter.HookReply) error {
 					status = r.Exit
 					_, err := io.WriteString(a.out.stdout, r.Stdout)
@@ -57,7 +51,7 @@ func newHook(a *app) *cobra.Command {
 					return errors.Join(err, eerr)
 				},
 			})
-			if err != nil && os.Getenv("TEAMCTL_HOOK_DEBUG") != "" {
+			if err != nil && os.Getenv(hookcall.EnvDebug) != "" {
 				a.out.note("hook: %v", err) // on stdout the agent would read it
 			}
 			if status != 0 {
@@ -65,5 +59,32 @@ func newHook(a *app) *cobra.Command {
 			}
 			return nil
 		},
+	}
+}
+
+// seenAt sends what a hook has seen to a supervisor's socket of notifications.
+func seenAt(socket string) func(agent, generation string, o team.Observation) error {
+	return func(agent, generation string, o team.Observation) error {
+		data, err := json.Marshal(o)
+		if err != nil {
+			return err
+		}
+		return bundle.Send(socket, bundle.Event{Agent: agent, Generation: generation, Event: bundle.EventSeen, Data: data})
+	}
+}
+
+// quietHook returns what runs hooks for which nothing waits, in the supervisor of the teamctl at exe.
+// Once the file is another one, the hook of that one decides.
+func quietHook(exe string, l team.Layout) func(context.Context, *ledger.Ledger, hookcall.Request) bool {
+	program := fileid.At(exe)
+	return func(ctx context.Context, led *ledger.Ledger, r hookcall.Request) bool {
+		if r.Program != program || r.Notify != l.NotifySocket() {
+			return false
+		}
+		environ := map[string]string{team.EnvAgentID: r.AgentID, team.EnvGen: r.Generation, team.EnvToken: r.Token}
+		t := tool.Team{Env: &tool.Env{Home: l.Home}, Layout: l, Ledger: led}
+		return hook.Quiet(ctx, hook.In{
+			CLI: r.CLI, Event: r.Event, Input: r.Input, Getenv: func(name string) string { return environ[name] }, Tell: seenAt(r.Notify),
+		}, &t, r.At)
 	}
 }

@@ -122,7 +122,7 @@ func (a *app) supervise(ctx context.Context, direct bool, listening func() error
 			log.Warn("notify the service manager", "err", err)
 		}
 	}
-	err = control.Serve(ctx, control.ServeIn{Layout: p.layout, Log: log, Build: p.build, Listening: up})
+	err = control.Serve(ctx, control.ServeIn{Layout: p.layout, Log: log, Build: p.build, Hook: quietHook(exe, p.layout), Listening: up})
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return nil // asked to exit: the members keep running
 	}

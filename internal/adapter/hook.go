@@ -116,6 +116,11 @@ func KnownHook(cli, event string) bool {
 	return ok
 }
 
+// AnswersAtOnce reports whether the hook of an event waits neither for mail nor for a person.
+func AnswersAtOnce(cli, event string) bool {
+	return KnownHook(cli, event) && event != Wait && event != "PermissionRequest"
+}
+
 // ParseHook parses a hook's standard input. Anything not understood is left empty: a hook never
 // fails because of it.
 func ParseHook(data []byte) HookIn {

@@ -9,11 +9,12 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"strconv"
 	"sync"
 	"syscall"
 	"time"
 
+	"github.com/teamctl/teamctl/internal/fileid"
+	"github.com/teamctl/teamctl/internal/hookcall"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )
@@ -41,10 +42,10 @@ const (
 )
 
 // pingPath identifies the listener. ledgerHeader names the ledger of a request, in the form of
-// fileID.
+// package fileid.
 const (
 	pingPath     = "/v1/ping"
-	ledgerHeader = "Teamctl-Ledger"
+	ledgerHeader = hookcall.LedgerHeader
 )
 
 // reasonOther is a supervisor of another ledger than the one at its path.
@@ -54,30 +55,6 @@ const reasonOther = "supervisor_of_another_ledger"
 type pong struct {
 	PID    int    `json:"pid"`
 	Ledger string `json:"ledger"`
-}
-
-// fileID identifies a file on this machine as long as it exists; "" if it cannot be read.
-func fileID(fi os.FileInfo) string {
-	if fi == nil {
-		return ""
-	}
-	st, ok := fi.Sys().(*syscall.Stat_t)
-	if !ok {
-		return ""
-	}
-	return strconv.FormatUint(uint64(st.Dev), 16) + ":" + strconv.FormatUint(st.Ino, 16) // the types differ between systems
-}
-
-// fileIDAt is fileID of what path names now.
-func fileIDAt(path string) string {
-	if path == "" {
-		return ""
-	}
-	fi, err := os.Lstat(path)
-	if err != nil {
-		return ""
-	}
-	return fileID(fi)
 }
 
 // presence is the state of a socket's listener.
@@ -115,7 +92,7 @@ func reachAfter(ctx context.Context, socket, ledger string, waited time.Duration
 	if err == nil && pid > 0 && !tool.Lives(pid) {
 		return nobody, nil
 	}
-	mine := fileIDAt(ledger)
+	mine := fileid.At(ledger)
 	p, err := ping(ctx, conn, socket, pid, mine, waited)
 	switch {
 	case err != nil && (ctx.Err() != nil || team.ReasonOf(err) == team.ReasonHung):

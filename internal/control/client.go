@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/teamctl/teamctl/internal/fileid"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/mail"
 	"github.com/teamctl/teamctl/supervisor"
@@ -169,7 +170,7 @@ func (c *Client) post(ctx context.Context, path string, body []byte, out any) er
 
 // about adds the ledger of a request to its headers.
 func (c *Client) about(h http.Header) {
-	if id := fileIDAt(c.ledger); id != "" {
+	if id := fileid.At(c.ledger); id != "" {
 		h.Set(ledgerHeader, id)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/teamctl/teamctl/internal/fileid"
 	"github.com/teamctl/teamctl/supervisor"
 	"github.com/teamctl/teamctl/team"
 )
@@ -38,7 +39,7 @@ func newKeeper(l team.Layout) (*keeper, error) {
 	if err != nil {
 		return nil, team.Errorf(team.CodeUnavailable, "open the team's directory: %w", err)
 	}
-	return &keeper{layout: l, file: fi, id: fileID(fi), dir: dir, handle: handleOf(l.Ledger()), lost: make(chan struct{})}, nil
+	return &keeper{layout: l, file: fi, id: fileid.Of(fi), dir: dir, handle: handleOf(l.Ledger()), lost: make(chan struct{})}, nil
 }
 
 func (k *keeper) close() {

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/teamctl/teamctl/internal/fileid"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 )
@@ -127,7 +128,7 @@ func (l *link) dial(ctx context.Context) (conn *frameConn, err error) {
 		}
 	}()
 	if _, err := fmt.Fprintf(raw, "POST %s HTTP/1.1\r\nHost: supervisor\r\n%s: %s\r\nConnection: Upgrade\r\nUpgrade: %s\r\nContent-Length: 0\r\n\r\n",
-		l.path, ledgerHeader, fileIDAt(c.ledger), l.protocol); err != nil {
+		l.path, ledgerHeader, fileid.At(c.ledger), l.protocol); err != nil {
 		return nil, c.gone(ctx, err)
 	}
 	r := bufio.NewReader(raw)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/internal/filelock"
+	"github.com/teamctl/teamctl/internal/hookcall"
 	"github.com/teamctl/teamctl/internal/regular"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/mail"
@@ -38,6 +39,7 @@ type server struct {
 	writer ledger.Writer
 	ops    streams // operations of the ledger
 	mail   streams // deliveries to be mailed
+	hooks  streams // of agents, by the small program
 }
 
 // ServeIn has the parts of the supervisor's process.
@@ -47,6 +49,9 @@ type ServeIn struct {
 	// (Ledger and Log are filled in here) and what to release at the end.
 	Build func(ctx context.Context, cfg *supervisor.Config) (release func(), err error)
 	Log   *slog.Logger
+	// Hook runs an agent's hook for which nothing waits, and reports whether it has; nil: every hook
+	// runs in a process of its own.
+	Hook func(context.Context, *ledger.Ledger, hookcall.Request) bool
 	// Listening is called once the socket answers.
 	Listening func()
 }
@@ -137,6 +142,7 @@ func Serve(ctx context.Context, in ServeIn) (err error) {
 	s.sup, s.writer = sup, group
 	s.ops.frames = opFrames{group}
 	s.mail.frames = mailFrames{mail.NewQueue(mail.Mailer{Layout: l, Ledger: cfg.Ledger})}
+	s.hooks.frames = hookFrames{cfg.Ledger, in.Hook}
 	err = s.serve(ctx, in)
 	if keep.isLost() {
 		keep.leave(sup, in.Log)
@@ -213,7 +219,8 @@ func sayAdopted(l team.Layout) error {
 
 // newServer returns the server of a supervisor that does not exist yet.
 func newServer(ctx context.Context, in ServeIn, keep *keeper) *server {
-	s := &server{keeper: keep, ops: streams{protocol: opsProtocol, keeper: keep}, mail: streams{protocol: mailProtocol, keeper: keep}}
+	s := &server{keeper: keep, ops: streams{protocol: opsProtocol, keeper: keep}, mail: streams{protocol: mailProtocol, keeper: keep},
+		hooks: streams{protocol: hookcall.Protocol, keeper: keep}}
 	s.front = &front{layout: in.Layout, log: in.Log, failed: make(chan error, 1)}
 	mux := http.NewServeMux()
 	for path, f := range routes {
@@ -221,6 +228,7 @@ func newServer(ctx context.Context, in ServeIn, keep *keeper) *server {
 	}
 	mux.Handle("POST "+opsPath, &s.ops)
 	mux.Handle("POST "+mailPath, &s.mail)
+	mux.Handle("POST "+hookcall.Path, &s.hooks)
 	// Profiles are for who owns the socket, and only there.
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
@@ -270,6 +278,7 @@ func (s *server) close(why error) error {
 	}
 	defer s.stop()
 	s.front.close()
+	s.hooks.close(time.Second)
 	s.mail.close(time.Second)
 	s.ops.close(time.Second)
 	if s.failed != nil { // it was returned

@@ -125,23 +125,29 @@ func (r *run) noteAnswer(ctx context.Context, t *tool.Team, c tool.Caller, a led
 // settleAsks withdraws requests that were answered at the agent's own dialog: the tool has run, or
 // the turn is over.
 func (r *run) settleAsks(ctx context.Context, t *tool.Team, c tool.Caller) error {
+	answered, err := r.answered(ctx, t, c)
+	for _, a := range answered {
+		err = firstError(err, elsewhere(ctx, t, a))
+	}
+	return err
+}
+
+// answered returns the requests that settleAsks withdraws.
+func (r *run) answered(ctx context.Context, t *tool.Team, c tool.Caller) (out []ledger.Approval, err error) {
 	over := adapter.EndsAsks(r.CLI, r.Event)
 	if !over && !adapter.EndsTool(r.CLI, r.Event) {
-		return nil
+		return nil, nil
 	}
 	pending, err := t.Ledger.Approvals(ctx, ledger.ApprovalFilter{State: ledger.ApprovalPending, Session: c.Session})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, a := range pending {
-		if !strings.HasPrefix(a.RequestID, idHook) && !strings.HasPrefix(a.RequestID, idDialog) {
-			continue
-		}
-		if over || r.about(a) {
-			err = firstError(err, elsewhere(ctx, t, a))
+		if (strings.HasPrefix(a.RequestID, idHook) || strings.HasPrefix(a.RequestID, idDialog)) && (over || r.about(a)) {
+			out = append(out, a)
 		}
 	}
-	return err
+	return out, nil
 }
 
 // about reports whether the tool that has run is the one that was requested.

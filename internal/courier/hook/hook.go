@@ -94,7 +94,7 @@ type run struct {
 // Run runs one hook and writes its answer. Its error is only for a log: the answer is valid in any
 // case.
 func Run(ctx context.Context, in In) error {
-	r := &run{In: in, hook: adapter.ParseHook(in.Input), now: time.Now(), gen: in.Getenv(team.EnvGen)}
+	r := newRun(in)
 	name, key, ok := team.ParseAgentID(in.Getenv(team.EnvAgentID))
 	if !ok || r.gen == "" {
 		return in.Write(adapter.HookReply{}) // not a member of a team: a session of the user's own
@@ -114,6 +114,10 @@ func Run(ctx context.Context, in In) error {
 		return r.permission(ctx)
 	}
 	return r.event(ctx)
+}
+
+func newRun(in In) *run {
+	return &run{In: in, hook: adapter.ParseHook(in.Input), now: time.Now(), gen: in.Getenv(team.EnvGen)}
 }
 
 func firstError(list ...error) error {
@@ -173,25 +177,35 @@ func (r *run) withTeam(ctx context.Context, f func(*tool.Team, tool.Caller) erro
 	if err != nil {
 		return err
 	}
-	token := r.Getenv(team.EnvToken)
-	if token == "" { // a CLI that hides secrets from its hooks
-		if b, err := regular.ReadFile(r.bundle.Token()); err == nil {
-			token = strings.TrimSpace(string(b))
-		}
-	}
-	c, err := t.Identify(ctx, r.Getenv(team.EnvAgentID), token)
+	c, err := r.identify(ctx, t)
 	if err == nil {
 		err = f(t, c)
 	}
 	return firstError(err, t.Close())
 }
 
+// identify authenticates the agent.
+func (r *run) identify(ctx context.Context, t *tool.Team) (tool.Caller, error) {
+	token := r.Getenv(team.EnvToken)
+	if token == "" { // a CLI that hides secrets from its hooks
+		if b, err := regular.ReadFile(r.bundle.Token()); err == nil {
+			token = strings.TrimSpace(string(b))
+		}
+	}
+	return t.Identify(ctx, r.Getenv(team.EnvAgentID), token)
+}
+
+// lock serialises the hooks of the member.
+func (r *run) lock(ctx context.Context) (*filelock.Held, error) {
+	ctx, cancel := context.WithTimeout(ctx, lockWithin)
+	defer cancel()
+	return filelock.Lock(ctx, filepath.Join(string(r.bundle), "hook.lock"))
+}
+
 // give settles earlier deliveries and gives waiting mail. It reports whether it has written an
 // answer.
 func (r *run) give(ctx context.Context, t *tool.Team, c tool.Caller) (bool, error) {
-	lctx, cancel := context.WithTimeout(ctx, lockWithin)
-	lock, err := filelock.Lock(lctx, filepath.Join(string(r.bundle), "hook.lock"))
-	cancel()
+	lock, err := r.lock(ctx)
 	if err != nil {
 		return false, err // another hook is giving the mail: nothing is left for this one
 	}
