@@ -62,6 +62,7 @@ func protocol() string {
 		{at.Exit(), backends.Exit{}},
 		{"datagram " + strings.Join([]string{EventUp, EventExited, EventReady, EventSeen}, "|"), Event{}},
 		{"call shim [" + StepLog + "] --bundle --generation", nil},
+		{"call " + StepHook + " CLI EVENT", nil},
 	} {
 		fmt.Fprintln(&b, f.path)
 		if f.content != nil {

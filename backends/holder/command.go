@@ -1,8 +1,6 @@
 package holder
 
 import (
-	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/teamctl/teamctl/backends"
@@ -27,9 +25,8 @@ func program(teamctl []string) []string {
 	if len(teamctl) != 2 || teamctl[1] != "shim" {
 		return slices.Clone(teamctl)
 	}
-	small := filepath.Join(filepath.Dir(teamctl[0]), bundle.SmallName)
-	if fi, err := os.Stat(small); err != nil || !fi.Mode().IsRegular() || fi.Mode()&0o111 == 0 {
-		return slices.Clone(teamctl)
+	if small := bundle.Small(teamctl[0]); small != nil {
+		return small
 	}
-	return []string{small, bundle.Version, teamctl[0]}
+	return slices.Clone(teamctl)
 }

@@ -20,20 +20,8 @@ func TestUsedBesideTeamctl(t *testing.T) {
 	if _, err := os.Stat("/proc/self/exe"); err != nil {
 		t.Skipf("no process table to see programs in: %v", err)
 	}
-	dir, err := os.MkdirTemp(strays.Short(), "tc")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := strays.Gone(strays.Below(dir)); err != nil {
-			t.Error(err)
-		}
-		_ = os.RemoveAll(dir)
-	})
-	if out, err := exec.Command("go", "build", "-o", dir+"/", "../teamctl", ".").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
-	teamctl, small := filepath.Join(dir, "teamctl"), filepath.Join(dir, bundle.SmallName)
+	p := build(t)
+	dir, teamctl, small := p.dir, p.teamctl, p.small
 	home := team.Home{Dir: filepath.Join(dir, "home")}
 	env := append(os.Environ(), team.EnvHome+"="+home.Dir, team.EnvRuntime+"="+filepath.Join(dir, "r"), "TMUX=", team.EnvAgentID+"=")
 	run := func(args ...string) {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/backends/shim"
 	"github.com/teamctl/teamctl/internal/adapter"
 	"github.com/teamctl/teamctl/internal/courier"
@@ -27,7 +28,7 @@ type launcher struct {
 // adapters returns the launcher with the person's own agent kinds.
 func adapters(exe string, home team.Home) (adapter.Launcher, error) {
 	custom, err := courier.LoadCustom(home)
-	return adapter.Launcher{Exe: exe, Custom: custom}, err
+	return adapter.Launcher{Exe: exe, Small: bundle.Small(exe), Custom: custom}, err
 }
 
 // Plan implements supervisor.Launcher.
@@ -45,7 +46,7 @@ func (l launcher) Plan(ctx context.Context, in supervisor.PlanIn) (supervisor.Pl
 		MemberSpec: m.Spec, Layout: in.Layout, Team: in.Layout.Key, Name: m.Name, AgentID: m.AgentID, Color: m.Color, Session: m.SessionKey,
 		Plan: m.Spec.Mode == team.ModePlan, Dir: in.Dir, Environ: in.Env, Generation: m.Generation, GitDirs: gitDir(in.Team.Repo),
 	}
-	bundle := in.Layout.Bundle(m.Name)
+	dir := in.Layout.Bundle(m.Name)
 	if !in.Adopt {
 		if info, err := ad.Lookup(m.Spec.Agent); err == nil && info.NeedsModel {
 			all, err := in.Members(ctx)
@@ -63,7 +64,7 @@ func (l launcher) Plan(ctx context.Context, in supervisor.PlanIn) (supervisor.Pl
 		return supervisor.Plan{}, fmt.Errorf("plan the launch of %s: %w", m.Name, err)
 	}
 	if !in.Adopt {
-		if err := courier.WriteFiles(bundle, out); err != nil {
+		if err := courier.WriteFiles(dir, out); err != nil {
 			return supervisor.Plan{}, fmt.Errorf("plan the launch of %s: %w", m.Name, err)
 		}
 		for _, n := range out.Notes {
@@ -118,13 +119,13 @@ type couriers struct {
 // Open implements delivery.Courier.
 func (c couriers) Open(ctx context.Context, in delivery.ChannelIn) (delivery.Channel, error) {
 	m := in.Member
-	bundle := in.Layout.Bundle(m.Name)
-	link, err := courier.ReadLink(bundle, m.Generation)
+	dir := in.Layout.Bundle(m.Name)
+	link, err := courier.ReadLink(dir, m.Generation)
 	if err != nil {
 		return nil, err
 	}
 	ch, err := c.Courier.Open(ctx, courier.Facts{
-		Layout: in.Layout, Bundle: bundle, Name: m.Name, AgentID: m.AgentID, Session: m.SessionKey, Generation: m.Generation,
+		Layout: in.Layout, Bundle: dir, Name: m.Name, AgentID: m.AgentID, Session: m.SessionKey, Generation: m.Generation,
 		Dir: in.Dir, PID: in.PID, Mode: m.Spec.Mode, Link: link, Probe: c.probe(in.Layout.Home, m.Spec),
 	}, in.Screen, in.Report)
 	if ch == nil || err != nil {

@@ -15,6 +15,7 @@ import (
 	"context"
 	"os"
 
+	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/backends/pty"
 	"github.com/teamctl/teamctl/backends/shim"
 )
@@ -28,7 +29,10 @@ func run(args []string) int { return runIn(context.Background(), args) }
 // runIn is run with a context.
 func runIn(ctx context.Context, args []string) int {
 	if len(args) > 0 && args[0] == "shim" {
-		return shim.Main(args[1:], pty.Host())
+		if len(args) == 1 || args[1] != bundle.StepHook {
+			return shim.Main(args[1:], pty.Host())
+		}
+		args = args[1:] // of a small program of another version
 	}
 	a := &app{out: newOutput(os.Stdout, os.Stderr, wantsJSON(args)), stdin: os.Stdin}
 	if len(args) > 0 && args[0] == "acp" {

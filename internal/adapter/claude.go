@@ -2,7 +2,6 @@ package adapter
 
 import (
 	"bytes"
-	"strings"
 
 	"github.com/teamctl/teamctl/team"
 )
@@ -80,7 +79,7 @@ func planClaude(exe string, in Input, v Version) (launch, error) {
 			"CLAUDE_CODE_ENABLE_PROMPT_SUGGESTION": "false",
 		},
 		files: []File{
-			{"settings.json", claudeSettings(exe, v, in.VersionLate), 0o600},
+			{"settings.json", claudeSettings(in.hooks(exe), v, in.VersionLate), 0o600},
 			{"mcp.json", jsonText(map[string]any{"mcpServers": map[string]any{"teamctl": map[string]any{
 				"type": "stdio", "command": exe, "args": []string{"mcp"}, "env": toolEnv(in), "alwaysLoad": true,
 			}}}), 0o600},
@@ -175,7 +174,7 @@ var claudeEvents = []struct {
 
 // claudeSettings returns the hooks of a version. If the version may be a newer one, the waiting
 // hook is included: it exits at once until the version is known.
-func claudeSettings(exe string, v Version, late bool) string {
+func claudeSettings(by hookProgram, v Version, late bool) string {
 	hooks := map[string]any{}
 	for _, e := range claudeEvents {
 		if e.since.Known() && !v.atLeast(e.since) {
@@ -185,10 +184,10 @@ func claudeSettings(exe string, v Version, late bool) string {
 		if e.wait {
 			timeout = waitTimeout
 		}
-		list := []any{map[string]any{"type": "command", "command": hookCommand(exe, "claude", e.name), "timeout": timeout}}
+		list := []any{map[string]any{"type": "command", "command": by.command("claude", e.name), "timeout": timeout}}
 		if e.waiter && (late || v.atLeast(claudeRewake)) {
 			list = append(list, map[string]any{
-				"type": "command", "command": hookCommand(exe, "claude", "Wait"), "timeout": waitTimeout,
+				"type": "command", "command": by.command("claude", Wait), "timeout": waitTimeout,
 				"asyncRewake": true, "rewakeSummary": "mail from your team",
 			})
 		}
@@ -199,9 +198,4 @@ func claudeSettings(exe string, v Version, late bool) string {
 		hooks[e.name] = []any{group}
 	}
 	return jsonText(map[string]any{"hooks": hooks})
-}
-
-// hookCommand returns the shell command of a hook.
-func hookCommand(exe, cli, event string) string {
-	return "'" + strings.ReplaceAll(exe, "'", `'\''`) + "' hook " + cli + " " + event
 }

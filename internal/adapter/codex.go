@@ -68,7 +68,7 @@ func planCodex(exe string, in Input, v Version) (launch, error) {
 	case in.Mint.Socket == "":
 		l.link.Ways = []Way{WayHooks, WayTyping}
 		l.argv = append(append(screen, "--disable", "daemon_auto_start", "--dangerously-bypass-hook-trust"), common...)
-		l.argv = append(append(append(l.argv, codexHooks(exe)...), server...), tui...)
+		l.argv = append(append(append(l.argv, codexHooks(in.hooks(exe))...), server...), tui...)
 	default:
 		l.link.Socket = in.Mint.Socket
 		program := programOf(in, in.Agent, "codex")
@@ -127,14 +127,14 @@ func codexHome(in Input) string {
 // codexEvents are the hooks used without an app-server of the agent's own.
 var codexEvents = []string{"SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PermissionRequest", "Stop", "Interrupt", "SessionEnd"}
 
-func codexHooks(exe string) []string {
+func codexHooks(by hookProgram) []string {
 	var out []string
 	for _, e := range codexEvents {
 		timeout := hookTimeout
 		if e == "PermissionRequest" {
 			timeout = waitTimeout
 		}
-		out = append(out, "-c", "hooks."+e+`=[{hooks=[{type="command",command=`+tomlString(hookCommand(exe, "codex", e))+
+		out = append(out, "-c", "hooks."+e+`=[{hooks=[{type="command",command=`+tomlString(by.command("codex", e))+
 			",timeout="+strconv.Itoa(timeout)+"}]}]")
 	}
 	return out

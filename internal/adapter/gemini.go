@@ -73,7 +73,7 @@ func planGemini(exe string, in Input, v Version) (launch, error) {
 		hooks := map[string]any{}
 		for _, e := range geminiEvents {
 			hooks[e] = []any{map[string]any{"matcher": "*", "hooks": []any{map[string]any{
-				"name": "teamctl-" + e, "type": "command", "command": hookCommand(exe, "gemini", e), "timeout": hookTimeout * 1000, "env": env,
+				"name": "teamctl-" + e, "type": "command", "command": in.hooks(exe).command("gemini", e), "timeout": hookTimeout * 1000, "env": env,
 			}}}}
 		}
 		settings["hooksConfig"] = map[string]any{"enabled": true}

@@ -31,6 +31,7 @@ type Input struct {
 	Mint        Mint     // values chosen for this start
 	Resume      string   // id of the conversation to resume; "" begins one
 	Interrupted bool     // that conversation was interrupted during a turn
+	small       []string // Launcher.Small
 }
 
 // Mint holds the values of a launch that no pure function can choose. An empty field is not
@@ -54,9 +55,11 @@ type Output struct {
 }
 
 // Launcher makes launch plans. Exe is the absolute path of the teamctl program, which is also the
-// worker. Custom are the user's own agent kinds.
+// worker. Small is the command of the small program that runs hooks before it, nil if there is none
+// beside it. Custom are the user's own agent kinds.
 type Launcher struct {
 	Exe    string
+	Small  []string
 	Custom []Custom
 }
 
@@ -73,6 +76,7 @@ func (l Launcher) Plan(in Input) (Output, error) {
 	if in.AgentID == "" {
 		in.AgentID = team.AgentID(in.Name, in.Team)
 	}
+	in.small = l.Small
 	k, err := l.find(in.Agent)
 	if err != nil {
 		return Output{}, err
