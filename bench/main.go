@@ -41,7 +41,7 @@ type env struct {
 	log     io.Writer
 }
 
-var benchmarks = []benchmark{startup, worktrees, claims, growth, mailBench, appends, board, scratchpad, transcripts,
+var benchmarks = []benchmark{startup, hooks, worktrees, claims, growth, mailBench, appends, board, scratchpad, transcripts,
 	unread, watch, copies, turns, thoughts, thinkers, streams, builtin, soak, spawn, exits, memoryUse, cpu, adopt, relay, attach, screens, latency}
 
 func main() {

@@ -14,6 +14,7 @@ type program struct {
 	label string
 	argv  []string
 	env   []string // nil: the environment of bench
+	input string   // the file that it reads; "": nothing
 	times []time.Duration
 }
 
@@ -55,9 +56,16 @@ func once(ctx context.Context, p *program) (time.Duration, error) {
 	if env == nil {
 		env = os.Environ()
 	}
+	stdin := null
+	if p.input != "" {
+		if stdin, err = os.Open(p.input); err != nil {
+			return 0, err
+		}
+		defer stdin.Close()
+	}
 	// os.StartProcess, not exec.Cmd: no goroutines and pipes between us and the figure.
 	begin := time.Now()
-	proc, err := os.StartProcess(path, p.argv, &os.ProcAttr{Env: env, Files: []*os.File{null, null, os.Stderr}})
+	proc, err := os.StartProcess(path, p.argv, &os.ProcAttr{Env: env, Files: []*os.File{stdin, null, os.Stderr}})
 	if err != nil {
 		return 0, fmt.Errorf("start %s: %w", p.label, err)
 	}
