@@ -77,7 +77,7 @@ func runHooks(ctx context.Context, e env) (string, error) {
 		return "", err
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n\n| program | median ms | p90 ms | x empty Go | goal |\n|---|---|---|---|---|\n", where(e.rounds))
+	fmt.Fprintf(&b, "%s %s\n\n| program | median ms | p90 ms | x empty Go | goal |\n|---|---|---|---|---|\n", where(e.rounds), load())
 	for _, p := range all {
 		goal := ""
 		if strings.HasPrefix(p.label, bundle.SmallName) {
