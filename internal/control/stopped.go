@@ -38,7 +38,7 @@ func watchStart(ctx context.Context, l team.Layout) (context.Context, *startWatc
 			case <-ctx.Done():
 				return
 			case now := <-tick.C:
-				if pid := s.look(w.stopped(), now); pid != 0 {
+				if pid := s.look(s.still(w.stopped), now); pid != 0 {
 					w.lost = w.why(pid)
 					cancel(w.lost)
 				}
@@ -82,7 +82,7 @@ func silently(ctx context.Context, lock string) error {
 	}
 	tick := time.NewTicker(aliveLooks)
 	defer tick.Stop()
-	for s := (stoppage{}); pid != 0; pid = stoppedHolder(lock) {
+	for s := (stoppage{}); pid != 0; pid = s.still(func() int { return stoppedHolder(lock) }) {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -99,6 +99,15 @@ func silently(ctx context.Context, lock string) error {
 type stoppage struct {
 	pid int
 	s   silence
+}
+
+// still returns the process of the last sample if it is still stopped, else that of find: a stopped
+// process keeps its locks, but the kernel's table of a busy machine does not always show them.
+func (s *stoppage) still(find func() int) int {
+	if s.pid != 0 && activity(s.pid) == doingStopped {
+		return s.pid
+	}
+	return find()
 }
 
 // look takes one more sample, of a process that is stopped or 0. It returns the process

@@ -111,7 +111,7 @@ func FuzzBytes(f *testing.F) {
 				report, _ := os.ReadFile(u.Report)
 				t.Errorf("%v\n%s", err, report)
 			}
-		case <-time.After(time.Minute):
+		case <-time.After(10 * time.Minute):
 			panic("the screen does not end")
 		}
 		after, err := unix.IoctlGetTermios(int(tty.Fd()), unix.TCGETS)
