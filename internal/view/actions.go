@@ -83,9 +83,9 @@ func Actions() []Action {
 		{ID: "answer", Title: "answer", Key: "i", On: approval, Operation: "ApprovalAnswer", Command: "teamctl approvals approve {approval} --answer {text}",
 			Asks: "the answer, one line for each question", Long: true, Page: true, When: Target.question},
 		{ID: "comment-plan", Title: "comment", Key: "c", On: approval, Operation: "ReviewAdd", Command: "teamctl review add --plan {approval} --line {lines} {text}",
-			Asks: "what is to be done differently", Long: true, When: Target.onLines},
+			Asks: "what is to be done differently", Long: true, Page: true, When: Target.onLines},
 		{ID: "edit-plan-comment", Title: "edit the comment", Key: "e", On: approval, Operation: "ReviewAdd", Command: "teamctl review add --plan {approval} --comment {comment} {text}",
-			Asks: "the comment; without a text it is deleted", Long: true, When: Target.onDraft},
+			Asks: "the comment; without a text it is deleted", Long: true, Page: true, When: Target.onDraft},
 
 		{ID: "message", Title: "message", Key: "m", On: []Thing{OnMember, OnApproval, OnTask, OnChange}, Operation: "SendMessage", Command: "teamctl send {member} {text}",
 			Asks: "what to tell it", Long: true, Page: true, When: Target.hasMember},

@@ -67,6 +67,7 @@ func TestBrowser(t *testing.T) {
 		t.Run("approve "+name, func(t *testing.T) { approveInBrowser(t, b, k) })
 		t.Run("reject "+name, func(t *testing.T) { rejectInBrowser(t, b, k) })
 		t.Run("comment "+name, func(t *testing.T) { commentInBrowser(t, b, k) })
+		t.Run("plan "+name, func(t *testing.T) { planInBrowser(t, b, k) })
 	}
 	t.Run("closed", func(t *testing.T) { otherSitesInBrowser(t, b) })
 	t.Run("streams", func(t *testing.T) { streamsInBrowser(t, b) })
@@ -231,6 +232,44 @@ func commentInBrowser(t *testing.T, b *webtest.Browser, k webtest.Kind) {
 	last := d[len(d)-1]
 	if d[0].Action != "comment" || d[0].Lines != "2" || d[0].Old || d[0].Path != "x" || last.Action != "send-review" || r.f.said[0].Text != "why two?"+evil {
 		t.Errorf("%+v, %+v", d, r.f.said)
+	}
+	tab.Fine(r.srv.URL)
+}
+
+// planInBrowser: the number of a line of a plan takes a comment, which is a draft from the first
+// pause in typing on, is changed, and goes with the rejection.
+func planInBrowser(t *testing.T, b *webtest.Browser, k webtest.Kind) {
+	r, tab := browse(t, b, k)
+	r.f.change(func(q *view.Request) {
+		*q = view.Request{ID: 1, Kind: view.NeedPlan, State: "pending", Member: "ann", Subject: "a plan", Asked: q.Asked, Plan: "# Plan\n1. rename " + strings.Repeat("words ", 60) + "\n2. delete"}
+	})
+	tab.Go(r.srv.URL + "/t/demo/approval/1")
+	tab.Press("2")
+	asks(tab)
+	tab.Shows("comment on line 2 of plan 1 of ann")
+	tab.Types("whi")
+	tab.Shows("done")
+	tab.Types("ch?")
+	tab.Until("the whole draft", `!sessionStorage.length`)
+	tab.Press("Cancel") // nothing is lost
+	tab.Shows("draft 1 line 2")
+	tab.Fits()
+	tab.Press("edit the comment")
+	asks(tab)
+	tab.Until("the draft", `document.getElementById('text').value === 'which?'`)
+	tab.Types(evil)
+	tab.Press("Keep the draft")
+	tab.Shows(evil)
+	tab.Press("reject with 1 comment")
+	asks(tab)
+	tab.Types("not yet")
+	tab.Press("Send")
+	tab.Shows("rejected")
+	tab.Fits()
+	d := r.f.done()
+	last := d[len(d)-1]
+	if d[0].Action != "comment-plan" || d[0].Lines != "2" || d[1].Action != "edit-plan-comment" || last.Action != "reject" || last.Comments != 1 || last.Text != "not yet" {
+		t.Errorf("%+v", d)
 	}
 	tab.Fine(r.srv.URL)
 }

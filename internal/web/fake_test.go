@@ -46,7 +46,7 @@ func (f *fake) Follow(ctx context.Context, _ func() view.Interest, each func(vie
 			Tasks: []view.Task{{ID: "5", Subject: evil, Status: team.TaskFailed, Owner: "ann"}},
 		}
 		if f.request.State == "pending" {
-			s.Needs = []view.Need{{Kind: view.NeedPermission, Member: "ann", Approval: 1, Text: evil, Since: time.Now()}}
+			s.Needs = []view.Need{{Kind: f.request.Kind, Member: "ann", Approval: 1, Text: evil, Since: time.Now()}}
 		}
 		f.mu.Unlock()
 		each(s)
@@ -64,7 +64,30 @@ func (f *fake) Request(_ context.Context, id int64) (view.Request, error) {
 	if id != 1 {
 		return view.Request{}, team.Errorf(team.CodeNotFound, "no request %d", id)
 	}
-	return f.request, nil
+	r := f.request
+	r.Comments = slices.Clone(r.Comments)
+	return r, nil
+}
+
+// onPlan keeps a draft on the plan.
+func (f *fake) onPlan(d view.Deed) view.Done {
+	list := f.request.Comments
+	i := slices.IndexFunc(list, func(c view.Comment) bool { return c.Name == d.Comment })
+	switch {
+	case d.Comment == "":
+		c := view.Comment{Name: fmt.Sprint(len(list) + 1), State: "draft", Text: d.Text}
+		_, _ = fmt.Sscanf(d.Lines, "%d-%d", &c.First, &c.Last)
+		c.Last = max(c.First, c.Last)
+		f.request.Comments, i = append(list, c), len(list)
+	case d.Text == "":
+		f.request.Comments = slices.Delete(slices.Clone(list), i, i+1)
+		return view.Done{Said: "done", Comment: d.Comment}
+	default:
+		list = slices.Clone(list)
+		list[i].Text = d.Text
+		f.request.Comments = list
+	}
+	return view.Done{Said: "done", Comment: f.request.Comments[i].Name}
 }
 
 func (f *fake) Member(_ context.Context, name string) (view.MemberDetail, error) {
@@ -127,6 +150,10 @@ func (f *fake) Screen(ctx context.Context, _ string, each func(view.Frame)) erro
 func (f *fake) Do(_ context.Context, d view.Deed) (view.Done, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if d.Action == "comment-plan" || d.Action == "edit-plan-comment" {
+		f.deeds = append(f.deeds, d)
+		return f.onPlan(d), nil
+	}
 	if d.Approval != 0 {
 		if f.request.State != "pending" {
 			return view.Done{}, team.Errorf(team.CodeConflict, "already answered")
@@ -134,7 +161,7 @@ func (f *fake) Do(_ context.Context, d view.Deed) (view.Done, error) {
 		if f.request.Seen() != d.Seen {
 			return view.Done{}, team.Errorf(team.CodeConflict, "no longer what you saw")
 		}
-		f.request.State = "approved"
+		f.request.State = map[bool]string{true: "rejected", false: "approved"}[d.Action == "reject"]
 		f.changed <- struct{}{}
 	}
 	done := view.Done{Said: "done"}

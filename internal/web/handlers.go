@@ -357,7 +357,7 @@ func (s *Server) do(v visit) {
 		s.fail(v, team.Errorf(team.CodeConflict, "%s is not possible any more: nothing was done", a.Title))
 		return
 	}
-	if a.Asks != "" && strings.TrimSpace(in.Text) == "" && a.ID != "edit-comment" {
+	if a.Asks != "" && strings.TrimSpace(in.Text) == "" && a.ID != "edit-comment" && a.ID != "edit-plan-comment" {
 		s.fail(v, team.Errorf(team.CodeInvalid, "%s needs a text: %s", a.Title, a.Asks))
 		return
 	}
@@ -408,7 +408,11 @@ func (s *Server) target(ctx context.Context, name string, t view.Team, a view.Ac
 			}
 			return gone(fmt.Sprintf("request %d", in.Approval))
 		}
-		return view.Target{Thing: view.OnApproval, Need: &x.Needs[i]}, nil
+		target := view.Target{Thing: view.OnApproval, Need: &x.Needs[i]}
+		if x.Needs[i].Kind == view.NeedPlan {
+			target.Change, err = onPlan(ctx, t, in)
+		}
+		return target, err
 	case in.Task != "":
 		d, err := t.Task(ctx, in.Task)
 		return view.Target{Thing: view.OnTask, Task: &d.Task}, err
@@ -424,6 +428,25 @@ func (s *Server) target(ctx context.Context, name string, t view.Team, a view.Ac
 		return view.Target{Thing: view.OnMember, Member: &x.Members[i]}, nil
 	}
 	return view.Target{Thing: view.OnTeam}, nil
+}
+
+// onPlan finds the place in a plan that an action is about.
+func onPlan(ctx context.Context, t view.Team, in deed) (*view.Change, error) {
+	r, err := t.Request(ctx, in.Approval)
+	if err != nil {
+		return nil, err
+	}
+	c := r.OnPlan(in.Lines, 0)
+	if in.Comment == "" {
+		return c, nil
+	}
+	for _, x := range r.Comments {
+		if x.Name == in.Comment {
+			c.Comment = &x
+			return c, nil
+		}
+	}
+	return nil, team.Errorf(team.CodeConflict, "comment %s is no longer there: nothing was done", in.Comment)
 }
 
 // change finds the place in a member's changes that an action is about.

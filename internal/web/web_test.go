@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/teamctl/teamctl/internal/view"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -382,6 +384,51 @@ func TestDeeds(t *testing.T) {
 	}
 	if text := ro.body("/t/demo/task/5"); strings.Contains(text, "data-action") {
 		t.Errorf("a page that only shows has buttons: %s", text)
+	}
+}
+
+// TestPlan: the lines of a plan have numbers and comments, which go with its rejection; nothing is
+// commented on that is not there, or that a page which only shows.
+func TestPlan(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.f.request = view.Request{ID: 1, Kind: view.NeedPlan, State: "pending", Member: "ann", Subject: "a plan", Plan: "# Plan\n" + evil + "\n", Asked: time.Now()}
+	for _, tt := range []struct {
+		in     deed
+		status int
+	}{
+		{deed{Action: "comment-plan", Approval: 1, Text: "why?"}, http.StatusConflict}, // on no line
+		{deed{Action: "edit-plan-comment", Approval: 1, Comment: "1", Text: "why?"}, http.StatusConflict},
+		{deed{Action: "comment-plan", Approval: 1, Lines: "1-2", Text: "why?" + evil}, http.StatusOK},
+		{deed{Action: "comment-plan", Approval: 1, Lines: "2", Text: "x"}, http.StatusOK},
+		{deed{Action: "edit-plan-comment", Approval: 1, Comment: "2"}, http.StatusOK},
+	} {
+		if status, text := r.post(tt.in, nil); status != tt.status {
+			t.Errorf("%+v: %d %s", tt.in, status, text)
+		}
+	}
+	text := r.body("/t/demo/approval/1")
+	for _, want := range []string{`data-line="2"`, "<b>draft 1</b>", "lines 1 to 2", "why?&lt;", "reject with 1 comment", `data-comment="1"`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %s in\n%s", want, text)
+		}
+	}
+	before := r.f.request
+	before.Comments = nil
+	in := deed{Action: "reject", Approval: 1, Text: "not yet", Seen: before.Seen()}
+	if status, text := r.post(in, nil); status != http.StatusConflict || !strings.Contains(text, "no longer what you saw") {
+		t.Errorf("%d %s", status, text)
+	}
+	in.Seen = r.f.request.Seen()
+	if status, text := r.post(in, nil); status != http.StatusOK {
+		t.Errorf("%d %s", status, text)
+	}
+	d := r.f.deeds
+	if last := d[len(d)-1]; last.Comments != 1 || last.Text != "not yet" || d[0].Lines != "1-2" || d[0].Approval != 1 {
+		t.Errorf("%+v", d)
+	}
+	if text := r.body("/t/demo/approval/1"); strings.Contains(text, "data-line") || strings.Contains(text, "data-action") || !strings.Contains(text, "draft 1") {
+		t.Errorf("a plan that was answered:\n%s", text)
 	}
 }
 

@@ -70,14 +70,14 @@
   function ask(title, deed, now, lines) { // one after the other: a dialog that is closing has not said yet what became of it
     const next = asked.then(() => new Promise((done) => {
       const box = document.getElementById('ask'), text = document.getElementById('text'), last = document.getElementById('last');
-      const draft = /comment/.test(deed.action), kept = 'draft ' + title;
+      const draft = /comment/.test(deed.action), kept = 'draft ' + title, edit = deed.approval > 0 ? 'edit-plan-comment' : 'edit-comment';
       let saved = now || '', saving = Promise.resolve(true), pause = 0;
       const save = () => {
         clearTimeout(pause);
         saving = saving.then(async () => {
           const value = text.value;
           if (value === saved || (!deed.comment && value.trim() === '')) return true;
-          const out = await post(Object.assign({}, deed, { action: deed.comment ? 'edit-comment' : deed.action, text: value }));
+          const out = await post(Object.assign({}, deed, { action: deed.comment ? edit : deed.action, text: value }));
           if (out.error) return false;
           saved = value; deed.comment = value.trim() === '' ? '' : out.comment;
           if (sessionStorage.getItem(kept) === value) sessionStorage.removeItem(kept);
@@ -92,7 +92,7 @@
       last.onchange = () => {
         deed.lines = Number(last.value) > lines ? lines + '-' + last.value : String(lines);
         saving = saving.then(async () => { // a draft keeps its lines: another takes its place
-          if (deed.comment && !(await post(Object.assign({}, deed, { action: 'edit-comment', text: '' }))).error) deed.comment = saved = '';
+          if (deed.comment && !(await post(Object.assign({}, deed, { action: edit, text: '' }))).error) deed.comment = saved = '';
           return true;
         });
         save();
@@ -130,6 +130,12 @@
     const d = b.dataset;
     if (d.line) {
       const of = b.closest('.diff').dataset;
+      if (of.approval) {
+        await ask('comment on line ' + d.line + ' of plan ' + of.approval + ' of ' + of.member,
+          { action: 'comment-plan', member: of.member, approval: Number(of.approval), lines: d.line, comment: '', text: '' }, '', Number(d.line));
+        load();
+        return;
+      }
       await ask('comment on ' + (d.old ? 'removed line ' : '') + of.path + ':' + d.line + ' of ' + of.member,
         { action: 'comment', member: of.member, path: of.path, lines: d.line, old: !!d.old, comment: '', text: '' }, '', Number(d.line));
       load();
@@ -144,7 +150,7 @@
       disarm();
     }
     if (d.asks) {
-      const on = [d.approval > 0 ? d.approval : '', d.task || d.member, d.comment || d.path].filter(Boolean).join(' ');
+      const on = [d.approval > 0 ? d.approval : '', d.task || d.member, d.comment || (d.approval > 0 ? '' : d.path)].filter(Boolean).join(' ');
       const text = await ask(b.textContent + ' ' + on + ': ' + d.asks, deed, d.text);
       if (text === null) { load(); return; }
       deed.text = text;

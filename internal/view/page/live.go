@@ -141,7 +141,18 @@ func (d Doc) OnRound(c view.Changes) Buttons {
 func (d Doc) OnRequest(r view.Request) Buttons {
 	for _, n := range d.Snapshot.Needs {
 		if n.Approval == r.ID && r.State == "pending" {
-			b := d.Buttons(view.Target{Thing: view.OnApproval, Need: &n}, r.Seen(), r.Command != "")
+			t := view.Target{Thing: view.OnApproval, Need: &n}
+			if r.Plan != "" {
+				t.Change = r.OnPlan("", 0)
+			}
+			b := d.Buttons(t, r.Seen(), r.Command != "")
+			for i := range b.List {
+				if n := b.List[i].Deed.Comments; n == 1 {
+					b.List[i].Title += " with 1 comment"
+				} else if n > 1 {
+					b.List[i].Title += fmt.Sprintf(" with %d comments", n)
+				}
+			}
 			if r.Rule == "" {
 				b.List = slices.DeleteFunc(b.List, func(x Button) bool { return x.ID == "approve-always" })
 			}
@@ -149,6 +160,56 @@ func (d Doc) OnRequest(r view.Request) Buttons {
 		}
 	}
 	return Buttons{}
+}
+
+// Plan is a plan with the comments on its lines. Open: it takes more.
+type Plan struct {
+	view.Request
+	Open  bool
+	Above []view.Comment // on lines that have changed since
+	Rows  []PlanRow
+}
+
+// PlanRow is a line of a plan.
+type PlanRow struct {
+	Number   int
+	Text     string
+	Comments []view.Comment // that end here
+}
+
+// Plan puts the comments on a plan where they belong.
+func (d Doc) Plan(r view.Request) Plan {
+	p := Plan{Request: r, Open: r.State == "pending" && !d.ReadOnly}
+	for i, l := range r.PlanLines() {
+		p.Rows = append(p.Rows, PlanRow{Number: i + 1, Text: l})
+	}
+	for _, c := range r.Comments {
+		if c.Changed || c.Last < 1 || c.Last > len(p.Rows) {
+			p.Above = append(p.Above, c)
+		} else {
+			row := &p.Rows[c.Last-1]
+			row.Comments = append(row.Comments, c)
+		}
+	}
+	return p
+}
+
+// SaidOnPlan is a comment on a plan.
+func (d Doc) SaidOnPlan(p Plan, c view.Comment) Said {
+	s := Said{Comment: c}
+	if !p.Open {
+		return s
+	}
+	on := p.OnPlan("", 0)
+	on.Comment = &c
+	all := d.Buttons(view.Target{Thing: view.OnApproval, Need: &view.Need{Kind: view.NeedPlan, Member: p.Member, Approval: p.ID}, Change: on}, "", false)
+	for _, b := range all.List {
+		if b.ID == "edit-plan-comment" {
+			b.Text = c.Text
+			s.Buttons.List = append(s.Buttons.List, b)
+		}
+	}
+	return s
 }
 
 // Base is the address of the team.
