@@ -297,7 +297,7 @@ func (l *life) wait() error {
 	select {
 	case <-l.done:
 		return l.err
-	case <-time.After(60 * time.Second):
+	case <-time.After(5 * time.Minute):
 		l.r.t.Fatalf("worker %s does not end", l.id.Name)
 		return nil
 	}

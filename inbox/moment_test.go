@@ -88,7 +88,7 @@ func entered(t *testing.T, b *Box) {
 	if err != nil {
 		return // the lock directory is not moved on this system
 	}
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
+	for end := time.Now().Add(5 * time.Minute); time.Now().Before(end); {
 		if now, err := os.Lstat(b.parked); err == nil && now.ModTime().After(before.ModTime()) {
 			return
 		}

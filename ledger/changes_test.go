@@ -24,7 +24,7 @@ func childEvent(args []string) error {
 
 func awaitEvent(t *testing.T, l *Ledger, wakes <-chan struct{}, what string) {
 	t.Helper()
-	deadline := time.After(60 * time.Second)
+	deadline := time.After(5 * time.Minute)
 	for {
 		if len(must[[]Event](t)(l.Events(ctxFor(t), 0, 0, EventFilter{What: what}))) > 0 {
 			return
@@ -84,7 +84,7 @@ func TestChangesEnd(t *testing.T) {
 	l := newTeam(t)
 	ended := func(wakes <-chan struct{}) {
 		t.Helper()
-		deadline := time.After(60 * time.Second)
+		deadline := time.After(5 * time.Minute)
 		for {
 			select {
 			case _, open := <-wakes:

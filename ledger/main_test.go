@@ -152,7 +152,7 @@ func eventually(t testing.TB, what string, cond func() bool) {
 	t.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
-	deadline := time.After(60 * time.Second)
+	deadline := time.After(5 * time.Minute)
 	for !cond() {
 		select {
 		case <-tick.C:

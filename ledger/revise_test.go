@@ -19,7 +19,7 @@ const revisions = 20
 // childRevise adds to the setting of the ledger at args[0], under its name
 // args[1]; args[2] is "group" for a supervisor's writer in this process.
 func childRevise(args []string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	l, stopGroup, err := openChild(ctx, args[0], args[2])
 	if err != nil {

@@ -20,7 +20,7 @@ func startGroup(t testing.TB, db *DB) *Group {
 	g := NewGroup(db)
 	ok(t, g.Start(ctxFor(t)))
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 		defer cancel()
 		if err := g.Stop(ctx); err != nil {
 			t.Error(err)
@@ -295,7 +295,7 @@ func TestGroupWaitsForItsLast(t *testing.T) {
 				if len(batch) != tt.want {
 					t.Errorf("%d are in the group, not %d", len(batch), tt.want)
 				}
-			case <-time.After(60 * time.Second):
+			case <-time.After(5 * time.Minute):
 				t.Error("it waits on")
 				close(g.queue)
 			}

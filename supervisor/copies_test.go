@@ -10,7 +10,7 @@ import (
 // copies waits for a number of copies, the newest younger than before.
 func (r *rig) copies(after time.Time) ledger.Copy {
 	r.Helper()
-	deadline := time.Now().Add(time.Minute)
+	deadline := time.Now().Add(5 * time.Minute)
 	for {
 		list, err := ledger.Copies(r.layout.Copies())
 		if err != nil {

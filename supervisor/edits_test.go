@@ -72,7 +72,7 @@ func TestOverlapToldWhileBusy(t *testing.T) {
 		t.Helper()
 		tick := time.NewTicker(20 * time.Millisecond)
 		defer tick.Stop()
-		deadline := time.After(2 * time.Minute)
+		deadline := time.After(5 * time.Minute)
 		for _, to := range []string{team.LeadName, "ann", "bob"} {
 			for {
 				texts := told(to)

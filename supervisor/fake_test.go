@@ -241,7 +241,7 @@ func (r *rig) spawn(s *Supervisor, name string, restart team.RestartPolicy) ledg
 // wait waits until the member's row satisfies ok; it wakes by the ledger's changes.
 func (r *rig) wait(name string, what string, ok func(ledger.Member) bool) ledger.Member {
 	r.Helper()
-	ctx, cancel := context.WithTimeout(r.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(r.Context(), 5*time.Minute)
 	defer cancel()
 	changes, stop, err := r.led.Changes(ctx)
 	if err != nil {

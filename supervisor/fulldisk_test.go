@@ -87,7 +87,7 @@ func TestFault32FailedStartOnAFullDisk(t *testing.T) {
 	full.refuse = "start failed"
 	full.mu.Unlock()
 	r.m.agent(r.layout, "a").end(backends.Exit{Known: true, Code: 1})
-	deadline := time.After(60 * time.Second)
+	deadline := time.After(5 * time.Minute)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for refused := 0; refused == 0; {

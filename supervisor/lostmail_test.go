@@ -39,7 +39,7 @@ func TestUnmailedMessageIsMailedOnce(t *testing.T) {
 		}
 	}
 	r.supervisor()
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	changes, stop, err := r.led.Changes(ctx)
 	if err != nil {
@@ -96,7 +96,7 @@ func TestDamagedMailboxIsRebuiltFromTheLedger(t *testing.T) {
 	}
 	post("three")
 	// Whoever met the damage restored the mailbox, the supervisor mails the rest.
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	w, err := inbox.Watch(ctx, r.layout.Inboxes())
 	if err != nil {

@@ -25,7 +25,7 @@ const envRename = "SUPERVISOR_TEST_RENAME"
 func renameAndDie() int {
 	arg := strings.Split(os.Getenv(envRename), "\n")
 	step, l, session, name := arg[0], team.LayoutAt(arg[1]), arg[2], arg[3]
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	db, err := ledger.Open(ctx, l.Ledger(), ledger.Options{LockPath: l.LedgerLock()})
 	if err == nil {

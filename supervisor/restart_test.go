@@ -68,7 +68,7 @@ func TestRestartOfOneThatStays(t *testing.T) {
 				if !team.IsCode(err, c.code) || !strings.Contains(err.Error(), c.says) {
 					t.Errorf("%v", err)
 				}
-			case <-time.After(time.Minute):
+			case <-time.After(5 * time.Minute):
 				t.Fatal("the restart was not answered")
 			}
 			row := r.waitState("a", team.Running)

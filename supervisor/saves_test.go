@@ -51,7 +51,7 @@ func TestSavesWhenAtRest(t *testing.T) {
 		t.Helper()
 		tick := time.NewTicker(10 * time.Millisecond)
 		defer tick.Stop()
-		deadline := time.After(60 * time.Second)
+		deadline := time.After(5 * time.Minute)
 		for len(saves()) != n {
 			select {
 			case <-tick.C:

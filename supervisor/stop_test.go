@@ -17,7 +17,7 @@ import (
 // shutdownRequestTo waits for the request in the member's mailbox.
 func (r *rig) shutdownRequestTo(name string) inbox.ShutdownRequest {
 	r.Helper()
-	ctx, cancel := context.WithTimeout(r.Context(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(r.Context(), 5*time.Minute)
 	defer cancel()
 	w, err := inbox.Watch(ctx, r.layout.Inboxes())
 	if err != nil {

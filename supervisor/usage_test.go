@@ -111,7 +111,7 @@ func (r *rig) claude(s *Supervisor, name string) (ledger.Member, error) {
 // until waits for what the ledger's changes lead to.
 func (r *rig) sees(what string, ok func() bool) {
 	r.Helper()
-	deadline := time.Now().Add(60 * time.Second)
+	deadline := time.Now().Add(5 * time.Minute)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for !ok() {

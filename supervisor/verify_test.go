@@ -331,7 +331,7 @@ func TestVerifyAfterTheMember(t *testing.T) {
 	r.settled(ref.ID, team.TaskCompleted)
 	select {
 	case <-s.Done():
-	case <-time.After(time.Minute):
+	case <-time.After(5 * time.Minute):
 		t.Error("the supervisor stays")
 	}
 }

@@ -51,7 +51,7 @@ func TestFault33LogIsEmptied(t *testing.T) {
 		t.Helper()
 		tick := time.NewTicker(5 * time.Millisecond)
 		defer tick.Stop()
-		for deadline := time.Now().Add(30 * time.Second); !ok(); <-tick.C {
+		for deadline := time.Now().Add(5 * time.Minute); !ok(); <-tick.C {
 			if time.Now().After(deadline) {
 				t.Fatalf("not %s; the log has %d bytes", what, size())
 			}

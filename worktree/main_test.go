@@ -309,7 +309,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	deadline := time.After(60 * time.Second)
+	deadline := time.After(5 * time.Minute)
 	for !ok() {
 		select {
 		case <-tick.C:

@@ -36,7 +36,7 @@ func needGroups(t *testing.T) {
 // until waits for a condition without an event.
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	late := time.After(60 * time.Second)
+	late := time.After(5 * time.Minute)
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
 	for !ok() {
@@ -142,7 +142,7 @@ func TestFault07FrozenStops(t *testing.T) {
 	l := launch(t, "sh", "-c", `trap 'exit 9' TERM; echo up >up; while :; do sleep 0.05; done`)
 	c, pr := up(t, l)
 	words(t, filepath.Join(l.Dir, "up"), 1)
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	if err := holder.Freeze(ctx, l, pr, true); err != nil {
 		t.Fatal(err)

@@ -105,7 +105,7 @@ func TestLoggerProcess(t *testing.T) {
 	if _, err := in.Write(append([]byte("after\n"), endMark(gen)...)); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel = context.WithTimeout(t.Context(), 60*time.Second)
+	ctx, cancel = context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	if !holder.AwaitLog(ctx, b, gen) {
 		t.Error("the logger did not end at the mark")

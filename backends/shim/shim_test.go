@@ -97,7 +97,7 @@ func TestStatusAndEvents(t *testing.T) {
 				if e.Event != want || e.Generation != l.Generation {
 					t.Errorf("%s: event %+v; want %s", c.script, e, want)
 				}
-			case <-time.After(60 * time.Second):
+			case <-time.After(5 * time.Minute):
 				t.Fatalf("%s: no event %s", c.script, want)
 			}
 		}

@@ -25,7 +25,7 @@ func ended(t *testing.T, h backends.Attached) backends.Exit {
 	select {
 	case <-h.Exited():
 		return h.Exit()
-	case <-time.After(90 * time.Second):
+	case <-time.After(5 * time.Minute):
 		t.Fatal("no exit")
 		panic("unreachable")
 	}

@@ -34,7 +34,7 @@ func newRig(t *testing.T) *backendtest.Rig {
 	open := func(t *testing.T) backends.Backend { return openBackend(t, l, n) }
 	t.Cleanup(func() {
 		b := New(Options{Layout: l})
-		ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 		defer cancel()
 		if err := b.CloseTeam(ctx); err != nil {
 			t.Errorf("close team: %v", err)

@@ -72,7 +72,7 @@ func (w *world) home() team.Home { return team.Home{Dir: w.dir + "/t"} }
 // run runs the program and returns its JSON output.
 func (w *world) run(args ...string) (json.RawMessage, *mcp.Failure) {
 	w.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, w.exe, args...)
 	cmd.Dir, cmd.Env, cmd.WaitDelay = w.dir, w.env, 5*time.Second
@@ -103,7 +103,7 @@ func (w *world) viaMCP() door {
 	w.Cleanup(func() { _ = cs.Close() })
 	return func(name string, in map[string]any) (json.RawMessage, *mcp.Failure) {
 		w.Helper()
-		ctx, cancel := context.WithTimeout(w.Context(), 2*time.Minute)
+		ctx, cancel := context.WithTimeout(w.Context(), 5*time.Minute)
 		defer cancel()
 		res, err := cs.CallTool(ctx, &sdk.CallToolParams{Name: name, Arguments: in})
 		if err != nil {

@@ -62,7 +62,7 @@ func (s *shared) String() string {
 
 func (s *shared) await(t *testing.T, want string) {
 	t.Helper()
-	late := time.After(60 * time.Second)
+	late := time.After(5 * time.Minute)
 	for !strings.HasSuffix(s.String(), want) {
 		select {
 		case <-s.bell:

@@ -148,7 +148,7 @@ func dial(t *testing.T, l team.Layout) *Client {
 // waitGone waits until no supervisor holds the team's lock.
 func waitGone(t *testing.T, l team.Layout) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 60*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 5*time.Minute)
 	defer cancel()
 	lock, err := lockSupervisor(ctx, l)
 	if err != nil {

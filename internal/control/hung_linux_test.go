@@ -197,7 +197,7 @@ func TestClaimAtAStoppedSupervisor(t *testing.T) {
 	}
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	limit := time.After(time.Minute)
+	limit := time.After(5 * time.Minute)
 	for len(held()) == 0 {
 		select {
 		case <-tick.C:

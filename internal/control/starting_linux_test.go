@@ -72,7 +72,7 @@ func TestSlowStartIsWaitedFor(t *testing.T) {
 		}
 	}
 	wg.Go(ask)
-	for until := time.Now().Add(time.Minute); ; {
+	for until := time.Now().Add(5 * time.Minute); ; {
 		who, err := reach(t.Context(), l.Socket(), l.Ledger())
 		if err != nil {
 			t.Fatal(err)

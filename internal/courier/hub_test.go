@@ -30,7 +30,7 @@ func TestHub(t *testing.T) {
 			}
 			select {
 			case <-written:
-			case <-time.After(time.Minute):
+			case <-time.After(5 * time.Minute):
 				t.Error("no signal for a file that was written")
 			}
 			leave()

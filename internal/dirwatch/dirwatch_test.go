@@ -29,7 +29,7 @@ func ear(t *testing.T, h *Hub, dir string) (<-chan Event, func()) {
 
 func hears(t *testing.T, c <-chan Event, what string, ok func(Event) bool) {
 	t.Helper()
-	limit := time.After(60 * time.Second)
+	limit := time.After(5 * time.Minute)
 	for {
 		select {
 		case e := <-c:

@@ -22,7 +22,7 @@ func TestInterruptedWhileTheModelAnswers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	e := NewEngine(model.URL, t.TempDir())
 	over := make(chan struct{}, 2)
 	e.Active = func(turn string) {

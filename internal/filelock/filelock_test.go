@@ -78,7 +78,7 @@ func countUp(path, loops string) error {
 }
 
 func addOne(path string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	l, err := Lock(ctx, path+".guard")
 	if err != nil {
@@ -359,7 +359,7 @@ func TestReplacedFileIsLockedAnew(t *testing.T) {
 	got := make(chan *Held, 1)
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 		defer cancel()
 		l, err := Lock(ctx, path)
 		if err != nil {
@@ -502,7 +502,7 @@ func TestGivenUpPlace(t *testing.T) {
 	if err := l.Unlock(); err != nil {
 		t.Fatal(err)
 	}
-	deadline := time.Now().Add(60 * time.Second)
+	deadline := time.Now().Add(5 * time.Minute)
 	for n := 1; n != 0; {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d slots are left behind", n)

@@ -276,7 +276,7 @@ func TestFollowsThroughTurns(t *testing.T) {
 			add(t, path, fmt.Sprint(i, "\n"))
 		}
 	}()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	want, rest := 0, ""
 	for want < lines {

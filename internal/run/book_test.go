@@ -34,7 +34,7 @@ func runInScope(dir string) int {
 // waitFor waits until a file contains a number and returns it.
 func waitFor(t *testing.T, path string) int {
 	t.Helper()
-	deadline := time.After(time.Minute)
+	deadline := time.After(5 * time.Minute)
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for {

@@ -60,7 +60,7 @@ func (s *onPaper) shows(want string) {
 		select {
 		case change := <-s.changes:
 			change(s.m)
-		case <-time.After(time.Minute):
+		case <-time.After(5 * time.Minute):
 			s.Fatalf("no %q in\n%s", want, text)
 		}
 	}

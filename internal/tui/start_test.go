@@ -137,7 +137,7 @@ func TestStart(t *testing.T) {
 		select {
 		case change := <-s.changes:
 			change(s.m)
-		case <-time.After(time.Minute):
+		case <-time.After(5 * time.Minute):
 			t.Fatalf("the screen is at %s of %q", s.m.at, s.m.name)
 		}
 	}
@@ -255,7 +255,7 @@ func (l *lines) shows(t *testing.T, want string) {
 		}
 		select {
 		case <-l.came:
-		case <-time.After(time.Minute):
+		case <-time.After(5 * time.Minute):
 			t.Fatalf("no %q in\n%s", want, text)
 		}
 	}

@@ -69,7 +69,7 @@ func TestLetsChattyOutputBe(t *testing.T) {
 		if who != "m" {
 			t.Errorf("%q has settled", who)
 		}
-	case <-time.After(60 * time.Second):
+	case <-time.After(5 * time.Minute):
 		t.Fatal("it rests and has not settled")
 	}
 	if fi, err := os.Stat(b.Log()); err != nil || time.Since(fi.ModTime()) < s.quiet {
@@ -105,7 +105,7 @@ func TestWithoutWatches(t *testing.T) {
 	}
 	select {
 	case <-told:
-	case <-time.After(60 * time.Second):
+	case <-time.After(5 * time.Minute):
 		t.Fatal("its output was not found")
 	}
 }

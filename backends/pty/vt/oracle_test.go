@@ -41,7 +41,7 @@ func tmuxScreen(t *testing.T, cols, rows int, stream []byte) (text, cursor strin
 		"stty raw -echo; cat "+file+"; touch "+file+".done; exec sleep 1000")
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
-	late := time.After(time.Minute)
+	late := time.After(5 * time.Minute)
 	for {
 		if _, err := os.Stat(file + ".done"); err == nil {
 			break

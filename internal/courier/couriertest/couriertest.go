@@ -55,7 +55,7 @@ func (w *Watcher) Mark() int {
 // Wait returns the first observation after the mark that ok accepts.
 func (w *Watcher) Wait(t *testing.T, what string, from int, ok func(team.Observation) bool) team.Observation {
 	t.Helper()
-	deadline := time.After(60 * time.Second)
+	deadline := time.After(5 * time.Minute)
 	for {
 		w.mu.Lock()
 		for i := from; i < len(w.all); i++ {
@@ -157,7 +157,7 @@ func (r *Rig) Deliver(t *testing.T, again bool, mail ...string) []team.Outcome {
 	for i := 0; i < len(mail); i += 2 {
 		in = append(in, team.Mail{ID: mail[i], Text: mail[i+1], Again: again})
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	out := r.Ch.Deliver(ctx, in)
 	if len(out) != len(in) {
@@ -191,7 +191,7 @@ func (r *Rig) HandedOver(t *testing.T, id, text string) {
 // Asked waits for a model request that contains the text.
 func (r *Rig) Asked(t *testing.T, text string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	if _, err := r.Model.Wait(ctx, func(q fakemodel.Request) bool { return strings.Contains(q.New, text) }); err != nil {
 		t.Fatalf("%q did not reach the model: %v", text, err)
@@ -279,7 +279,7 @@ func Ticker(t *testing.T) func(left int) {
 	t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
 	t.Cleanup(tick.Stop)
-	end := time.Now().Add(60 * time.Second)
+	end := time.Now().Add(5 * time.Minute)
 	return func(left int) {
 		t.Helper()
 		if time.Now().After(end) {

@@ -385,7 +385,7 @@ func TestWaiterWakesAnIdleAgentAndThereIsOne(t *testing.T) {
 		if a.Exit != 2 || !strings.Contains(a.Stderr, "wake up") {
 			t.Errorf("it says %+v", a)
 		}
-	case <-time.After(30 * time.Second):
+	case <-time.After(5 * time.Minute):
 		t.Fatal("it sleeps on")
 	}
 	if err := <-done; err != nil {
@@ -470,7 +470,7 @@ func TestWaiterOutlivesAFailure(t *testing.T) {
 		if a.Exit != 2 || !strings.Contains(a.Stderr, "wake up") {
 			t.Errorf("it says %+v", a)
 		}
-	case <-time.After(time.Minute):
+	case <-time.After(5 * time.Minute):
 		t.Fatal("it sleeps on")
 	}
 	if err := <-done; err != nil {
@@ -482,7 +482,7 @@ func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	deadline := time.After(time.Minute)
+	deadline := time.After(5 * time.Minute)
 	for !ok() {
 		select {
 		case <-tick.C:

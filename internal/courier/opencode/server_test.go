@@ -59,7 +59,7 @@ func startOpenCode(t *testing.T, r *rig, addr string, approve bool) *fakecli.Ope
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(time.Minute); ; <-tick.C {
+	for deadline := time.Now().Add(5 * time.Minute); ; <-tick.C {
 		s, err := fakecli.StartOpenCode(addr, "pw", fakecli.NewEngine(r.Model.URL, r.Dir), approve)
 		if err == nil {
 			t.Cleanup(s.Close)
