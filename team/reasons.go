@@ -280,7 +280,7 @@ var reasons = []Word{
 	{ReasonCommentDraft, "The comment was not sent yet."},
 	{ReasonCommentNotFound, "There is no such comment."},
 	{ReasonCommentSent, "The comment was sent and cannot be changed."},
-	{ReasonDraftsChanged, "The comments were changed while they were being sent."},
+	{ReasonDraftsChanged, "The comments, or the lines that they are about, were changed since they were read."},
 	{ReasonBadBranch, "The name of the branch is invalid."},
 	{ReasonBadBudget, "The budget is invalid."},
 	{ReasonBadCommand, "The command is missing or does not fit the agent kind."},
