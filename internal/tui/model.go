@@ -330,10 +330,10 @@ func (m *model) target() view.Target {
 		}
 	}
 	if it, ok := m.row(); ok && !it.gone {
-		switch it.on.Thing {
-		case view.OnChange:
+		if it.on.Thing == view.OnChange {
 			return m.changeTarget(it)
-		case view.OnApproval:
+		}
+		if it.on.Thing == view.OnApproval {
 			return m.planTarget(it.on)
 		}
 		return it.on
