@@ -23,6 +23,8 @@ func newPlanDesk(plan string) *planDesk {
 
 func (d *planDesk) Request(ctx context.Context, id int64) (view.Request, error) {
 	r, err := d.fuzzed.Request(ctx, id)
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	r.Comments = append([]view.Comment(nil), r.Comments...)
 	return r, err
 }
