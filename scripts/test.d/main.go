@@ -81,11 +81,12 @@ type run struct {
 	tails   map[key][]string // output of what has not passed
 	counts  map[string]int   // of top-level tests, by action
 	failed  []string
-	quiet   bool // show no line of a package
+	racing  map[string]bool // packages of which a report of a data race is being read
+	quiet   bool            // show no line of a package
 }
 
 func newRun(out io.Writer) run {
-	return run{out: out, results: map[key]result{}, tails: map[key][]string{}, counts: map[string]int{}}
+	return run{out: out, results: map[key]result{}, tails: map[key][]string{}, counts: map[string]int{}, racing: map[string]bool{}}
 }
 
 // event is a line of go test -json.
@@ -149,7 +150,9 @@ func (r *run) event(e event) {
 	case "cont":
 		delete(r.results, k)
 	case "output":
-		r.tails[k] = append(r.tails[k], e.Output)
+		if !r.race(k, e.Output) {
+			r.tails[k] = append(r.tails[k], e.Output)
+		}
 	case "pass", "fail", "skip":
 		r.results[k] = result{e.Action, e.Elapsed}
 		if e.Test == "" {
@@ -167,6 +170,21 @@ func (r *run) event(e event) {
 			delete(r.tails, k)
 		}
 	}
+}
+
+// race shows the report of a data race; false for a line of other output. The report has no test:
+// go test gives it to any that is running.
+func (r *run) race(k key, line string) bool {
+	begins := strings.HasPrefix(line, "WARNING: DATA RACE")
+	if !begins && !r.racing[k.pkg] {
+		return false
+	}
+	if begins {
+		fmt.Fprintf(r.out, "RACE  %s\n", k.pkg)
+	}
+	r.racing[k.pkg] = !strings.HasPrefix(line, "=====")
+	fmt.Fprint(r.out, "    "+strings.TrimRight(line, "\n")+"\n")
+	return true
 }
 
 // fail shows a failed test at once, with all of its output.

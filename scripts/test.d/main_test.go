@@ -12,7 +12,7 @@ import (
 )
 
 // TestRun: each package has a line, what failed or did not end is shown with its
-// output, and what passed is not.
+// output, as is each data race, and what passed is not.
 func TestRun(t *testing.T) {
 	t.Parallel()
 	const m = `"Package":"github.com/teamctl/teamctl/`
@@ -33,10 +33,18 @@ func TestRun(t *testing.T) {
 		`{"ImportPath":"github.com/teamctl/teamctl/c","Action":"build-output","Output":"c.go:1: undefined: x\n"}`,
 		`{"Action":"fail",` + m + `c","Elapsed":0,"FailedBuild":"github.com/teamctl/teamctl/c"}`,
 		`{"Action":"skip",` + m + `empty"}`,
+		`{"Action":"output",` + m + `d","Test":"TestGood","Output":"==================\n"}`,
+		`{"Action":"output",` + m + `d","Test":"TestGood","Output":"WARNING: DATA RACE\n"}`,
+		`{"Action":"output",` + m + `d","Test":"TestGood","Output":"Write at 0x1\n"}`,
+		`{"Action":"output",` + m + `d","Test":"TestGood","Output":"==================\n"}`,
+		`{"Action":"output",` + m + `d","Test":"TestGood","Output":"quiet again\n"}`,
+		`{"Action":"pass",` + m + `d","Test":"TestGood"}`,
+		`{"Action":"fail",` + m + `d","Elapsed":1}`,
 	}, "\n")))
 	for _, want := range []string{
 		"ok    a                           2 tests     1.2 s\n", "FAIL  b TestBad\n    it broke\n", "FAIL  b TestHangs\n    still running\n",
 		"FAIL  b: 1 tests did not run\n", "c.go:1: undefined: x\n", "FAIL  c ",
+		"RACE  d\n    WARNING: DATA RACE\n    Write at 0x1\n    =====",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
@@ -45,7 +53,7 @@ func TestRun(t *testing.T) {
 	if strings.Contains(out.String(), "quiet") || strings.Contains(out.String(), "empty") {
 		t.Errorf("more than needed:\n%s", out.String())
 	}
-	if r.counts["pass"] != 1 || r.counts["fail"] != 3 || r.counts["skip"] != 1 {
+	if r.counts["pass"] != 2 || r.counts["fail"] != 4 || r.counts["skip"] != 1 {
 		t.Errorf("counts %v", r.counts)
 	}
 	if got := r.proof(named.Test{Dir: "a", Name: "TestGood/sub"}); got != "pass" {
