@@ -1,0 +1,281 @@
+package tui
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/teamctl/teamctl/internal/plain"
+	"github.com/teamctl/teamctl/internal/view"
+)
+
+// look is a word that changes nothing; false for others.
+func (t *talk) look(name, rest string) bool {
+	switch name {
+	case "needs":
+		t.say("%s.", needsWords(len(t.snap.Needs)))
+		asked := requestsOf(t.ctx, t.team, t.snap)
+		for i, n := range t.snap.Needs {
+			t.need(i, n, asked[n.Approval])
+		}
+	case "members":
+		m := t.model()
+		for _, x := range t.snap.Members {
+			if !x.Lead {
+				t.member(m, x)
+			}
+		}
+	case "tasks":
+		for _, x := range taskOrder(t.snap.Tasks) {
+			t.task(x)
+		}
+		if more := t.snap.Count().Total - len(t.snap.Tasks); more > 0 {
+			t.say("and %d tasks more.", more)
+		}
+	case "mail":
+		list, err := t.team.Mail(t.ctx)
+		if err != nil {
+			t.fail(err)
+			return true
+		}
+		for _, x := range list[max(0, len(list)-20):] {
+			to := x.To
+			if to == "" {
+				to = "all"
+			}
+			state := ""
+			if len(x.Receipts) > 0 {
+				state = ", " + string(x.Receipts[0].State)
+			}
+			t.say("message %.8s, %s, %s to %s: %s%s", x.ID, clock(x.At), x.From, to, spoken(x), state)
+		}
+	case "usage":
+		u, err := t.team.Usage(t.ctx)
+		if err != nil {
+			t.fail(err)
+			return true
+		}
+		for _, x := range append(u.Members, u.Team) {
+			who := x.Name
+			if who == "" {
+				who = "the whole team"
+			}
+			t.say("used by %s: %s tokens, %s", who, x.Words(), x.Money())
+		}
+	case "screen":
+		t.screen(rest)
+	case "changes":
+		t.changesOf(rest)
+	case "log":
+		l, err := t.team.TaskLog(t.ctx, strings.TrimSpace(strings.TrimPrefix(rest, "task ")), 0)
+		if err != nil {
+			t.fail(err)
+			return true
+		}
+		for _, line := range plainLog(l, time.Now()) {
+			t.say("%s", line)
+		}
+	case "show":
+		t.show(rest)
+	case "menu":
+		t.choices(rest)
+	default:
+		return false
+	}
+	return true
+}
+
+func (t *talk) model() *model {
+	m := newModel()
+	m.now, m.snap, m.have, m.name = time.Now(), t.snap, true, t.name
+	return m
+}
+
+func (t *talk) member(m *model, x view.Member) {
+	_, word := m.sign(x)
+	what, since, _ := m.busy(x)
+	parts := []string{x.Name, word}
+	if !t.snap.Down.IsZero() && !x.State.Terminal() {
+		parts[1] = "not known, as of " + clock(t.snap.Down) + " " + word
+		what = ""
+	}
+	for _, s := range []string{what, since} {
+		if s != "" {
+			parts = append(parts, s)
+		}
+	}
+	t.say("member %s", view.Clean(strings.Join(parts, ", ")))
+}
+
+func (t *talk) task(x view.Task) {
+	state := string(x.Status)
+	switch {
+	case x.Stuck:
+		state = "stuck behind " + strings.Join(x.Waits, ", ")
+	case len(x.Waits) > 0:
+		state = "waits for " + strings.Join(x.Waits, ", ")
+	}
+	parts := []string{x.ID, x.Subject, state}
+	if x.Owner != "" {
+		parts = append(parts, x.Owner)
+	}
+	if x.Note != "" {
+		parts = append(parts, x.Note)
+	}
+	t.say("task %s", view.Clean(strings.Join(parts, ", ")))
+}
+
+func (t *talk) screen(name string) {
+	ctx, cancel := context.WithTimeout(t.ctx, 5*time.Second)
+	defer cancel()
+	err := t.team.Screen(ctx, name, func(f view.Frame) {
+		lines := f.Lines
+		for len(lines) > 0 && strings.TrimSpace(strip(lines[len(lines)-1])) == "" {
+			lines = lines[:len(lines)-1]
+		}
+		for _, l := range lines[max(0, len(lines)-20):] {
+			t.say("screen: %s", strings.TrimRight(strip(view.Colors(l)), " "))
+		}
+		cancel()
+	})
+	if err != nil && ctx.Err() == nil {
+		t.fail(err)
+	}
+}
+
+func (t *talk) changesOf(name string) {
+	c, err := t.team.Changes(t.ctx, name, "")
+	if err != nil {
+		t.fail(err)
+		return
+	}
+	if c.Why != "" {
+		t.say("%s.", c.Why)
+	}
+	for _, f := range view.ParseDiff(c.Patch) {
+		reviewed := ""
+		if c.Reviewed[f.Path] {
+			reviewed = ", reviewed"
+		}
+		t.say("file %s, %s, %d lines more, %d fewer%s", f.Path, f.State, f.Added, f.Removed, reviewed)
+		for _, l := range f.Lines {
+			switch l.Kind {
+			case view.Added:
+				t.say("line %d new: %s", l.New, l.Text)
+			case view.Removed:
+				t.say("line %d removed: %s", l.Old, l.Text)
+			default:
+			}
+		}
+	}
+	for _, f := range c.Untracked {
+		t.say("file %s, not in git", f)
+	}
+	for _, x := range c.Comments {
+		where := x.Path
+		if x.First > 0 {
+			where += fmt.Sprintf(" line %d", x.First)
+		}
+		if x.Changed {
+			where += ", changed since"
+		}
+		answer := ""
+		if x.Answer != "" {
+			answer = ", answer: " + x.Answer
+		}
+		t.say("comment %s, %s, %s: %s%s", x.Name, x.State, where, x.Text, answer)
+	}
+}
+
+// thing is what a person names: a need by its number, request 3, a task, a member.
+func (t *talk) thing(what string) (view.Target, bool) {
+	kind, id, two := strings.Cut(what, " ")
+	if !two {
+		kind, id = "", what
+	}
+	id = strings.TrimPrefix(strings.TrimSpace(id), "#")
+	m := t.model()
+	for _, it := range append(m.needRows().items, append(m.memberRows().items, m.taskRows().items...)...) {
+		on := it.on
+		switch {
+		case on.Need != nil && on.Need.Approval != 0 && (kind == "request" || kind == string(on.Need.Kind)) && fmt.Sprint(on.Need.Approval) == id,
+			on.Thing == view.OnMember && on.Need == nil && (kind == "" || kind == "member") && on.Member != nil && on.Member.Name == id,
+			on.Thing == view.OnTask && on.Need == nil && kind == "task" && on.Task.ID == id:
+			return on, true
+		}
+	}
+	if n, err := strconv.Atoi(id); err == nil && (kind == "" || kind == "need") && n >= 1 && n <= len(t.snap.Needs) {
+		return m.needRows().items[n-1].on, true
+	}
+	if x := m.taskOf(id); x != nil && kind == "" {
+		return view.Target{Thing: view.OnTask, Task: x, Member: m.memberOf(x.Owner)}, true
+	}
+	return view.Target{}, false
+}
+
+func (t *talk) show(what string) {
+	on, ok := t.thing(what)
+	if !ok {
+		t.say("there is no %q: the number of a need, the name of a member, the id of a task.", what)
+		return
+	}
+	m := t.model()
+	switch {
+	case on.Thing == view.OnApproval:
+		r, err := t.team.Request(t.ctx, on.Need.Approval)
+		if err != nil {
+			t.fail(err)
+			return
+		}
+		t.request(r)
+	case on.Task != nil && on.Thing == view.OnTask:
+		d, err := t.team.Task(t.ctx, on.Task.ID)
+		if err != nil {
+			t.fail(err)
+			return
+		}
+		m.task[on.Task.ID] = d
+		for _, l := range m.taskLines(*on.Task, 1<<20, 1<<20) {
+			if strings.TrimSpace(strip(l)) != "" {
+				t.say("%s", strip(l))
+			}
+		}
+	case on.Member != nil:
+		t.member(m, *on.Member)
+		if on.Need != nil {
+			t.say("%s", plain.Visible(on.Need.Text))
+		}
+		d, err := t.team.Member(t.ctx, on.Member.Name)
+		if err != nil {
+			t.fail(err)
+			return
+		}
+		if d.Branch != "" {
+			t.say("branch %s, %d commits ahead, %d files dirty", d.Branch, max(0, d.Ahead), d.Dirty)
+		}
+	case on.Need != nil:
+		t.say("%s. %s", on.Need.Text, on.Need.Command)
+	}
+}
+
+// choices are what can be done with a thing, as a numbered list.
+func (t *talk) choices(what string) {
+	on, ok := t.thing(what)
+	if !ok && what != "" {
+		t.say("there is no %q: the number of a need, the name of a member, the id of a task.", what)
+		return
+	}
+	if !ok {
+		on = view.Target{Thing: view.OnTeam}
+	}
+	t.menu = nil
+	for _, a := range view.ActionsOn(on) {
+		if t.p.ReadOnly && a.Operation != "" {
+			continue
+		}
+		t.menu = append(t.menu, on.Deed(a))
+		t.say("%d: %s", len(t.menu), a.Title)
+	}
+}
