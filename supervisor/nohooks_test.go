@@ -29,3 +29,27 @@ func TestNoHooksAreTold(t *testing.T) {
 	see("", &no)
 	r.wait("a", "with hooks", func(m ledger.Member) bool { return m.Reason == "" })
 }
+
+// The row of a running member whose program has stopped reporting its state says so, whatever its
+// screen shows of a rest, until the program or its screen shows another state.
+func TestSilenceIsTold(t *testing.T) {
+	t.Parallel()
+	r, say := talking(t, &fakeCourier{})
+	see := func(tier team.Tier, does team.Activity) {
+		say(team.Observation{Tier: tier, Activity: does, Source: "the " + tier.String()})
+	}
+	silent := func(m ledger.Member) bool {
+		return m.Activity == team.ActivityUnknown && m.Reason == team.WhySilent+"the channel"
+	}
+	see(team.TierChannel, team.ActivityUnknown)
+	r.wait("a", "not reporting yet", silent)
+	see(team.TierChannel, team.Idle)
+	r.wait("a", "idle", func(m ledger.Member) bool { return m.Activity == team.Idle && m.Reason == "" })
+	see(team.TierChannel, team.ActivityUnknown)
+	see(team.TierScreen, team.Idle)
+	r.wait("a", "without its channel", silent)
+	see(team.TierScreen, team.Working)
+	r.wait("a", "at work", func(m ledger.Member) bool { return m.Activity == team.Working && m.Reason == "" })
+	see(team.TierScreen, team.Idle)
+	r.wait("a", "at rest on its screen", silent)
+}

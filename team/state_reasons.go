@@ -25,6 +25,7 @@ const (
 	WhyServerGone     = "tmux server gone"
 	WhyShimKilled     = "shim killed"
 	WhyShimTerminated = "shim terminated"
+	WhySilent         = "its program reports no state: "
 	WhyStartFailed    = "start failed: "
 	WhyStopped        = "stopped"
 	WhyTerminalGone   = "terminal gone"
@@ -62,6 +63,7 @@ var stateReasons = []Word{
 	{WhyServerGone, "The tmux server ended while it was running."},
 	{WhyShimKilled, "Its shim was killed before it could record the exit."},
 	{WhyShimTerminated, "Its shim was sent SIGTERM, as every process is when the machine shuts down."},
+	{WhySilent, "The connection or the hooks that report its state have ended, or do not report yet, and its screen does not show it at work; the source follows."},
 	{WhyStartFailed, "It could not be started."},
 	{WhyStopped, "An agent in the supervisor's process ended because it was stopped."},
 	{WhyTerminalGone, "Its terminal hung up."},

@@ -62,7 +62,9 @@ func states() ([]byte, error) {
 	}
 	err := section(&b, "member", "A member's process", "What is wanted (`running`, `stopped`) is a field of its own; "+
 		"this is what is seen. What a running agent does (`working`, `idle`, `waiting`, `limited`, `unknown`) is a third, "+
-		"and `unknown` is never shown as `idle`.", string(team.Pending), members)
+		"and `unknown` is never shown as `idle`. It is taken from the process, from the program's own channel, from its hooks, from the title and the screen of its terminal, the first of them most trusted. "+
+		"If the program's channel or hooks have ended, or a connection to them is not made yet, its terminal can show that it works, waits or is limited, not that it is idle: "+
+		"its state is `unknown` then, with a reason. A program that is known not to run its hooks is read off its screen.", string(team.Pending), members)
 	if err != nil {
 		return nil, err
 	}

@@ -72,7 +72,7 @@ func (d *Delivery) showState(m *recipient) {
 	// One limit may follow another before the end of the first was noticed.
 	limit := v.Activity == team.Limited && (!v.Since.Equal(m.limit) || until != m.row.LimitedTo)
 	if v.Activity != m.row.Activity || v.For != m.row.WaitsFor || until != m.row.LimitedTo || v.Failed != m.row.TurnError ||
-		saysNoHooks(m.row, v) != state.HasNoHooks(m.row.Member) {
+		saysNoHooks(m.row, v) != state.HasNoHooks(m.row.Member) || silence(m.row, v) {
 		d.writeState(m, v, until)
 	}
 	if limit {
@@ -94,6 +94,9 @@ func (d *Delivery) writeState(m *recipient, v team.Verdict, until int64) {
 		if len(v.Evidence) > 0 {
 			why += ": " + strings.Join(v.Evidence, " / ")
 		}
+	}
+	if s := state.Silent(v); s != "" {
+		why = s
 	}
 	if saysNoHooks(m.row, v) {
 		why = team.WhyNoHooks
@@ -136,6 +139,12 @@ func (d *Delivery) receipts(m *recipient, list []team.Receipt) {
 // saysNoHooks reports whether a member's row must say that its hooks do not run.
 func saysNoHooks(m loop.Member, v team.Verdict) bool {
 	return v.NoHooks && v.Activity != team.Waiting && v.Activity != team.Limited && !m.Paused
+}
+
+// silence reports whether a member's row lacks the reason why its program reports no state, or has
+// one that is over. Any other reason stays, for example that the member is not ready.
+func silence(m loop.Member, v team.Verdict) bool {
+	return (m.Reason == "" || state.HasSilent(m.Member)) && m.Reason != state.Silent(v)
 }
 
 // Report returns the observations of a member, and the verdict.

@@ -12,6 +12,11 @@ func HasNoHooks(m ledger.Member) bool {
 	return m.Observed == team.Running && m.Reason == team.WhyNoHooks
 }
 
+// HasSilent reports whether a member's row says that its program reports no state.
+func HasSilent(m ledger.Member) bool {
+	return m.Observed == team.Running && strings.HasPrefix(m.Reason, team.WhySilent)
+}
+
 // Paused reports whether a member is paused.
 func Paused(m ledger.Member) bool {
 	return m.Observed == team.Running && m.Reason == team.WhyPaused

@@ -6,7 +6,8 @@
 // exception. Better sources miss some events: no hook fires when a person interrupts a turn,
 // dismisses a dialog, or gets one before the session has begun. In these cases a less trusted
 // source that is newer by Settle overrules the better one (overrules), except a channel that
-// reports that the agent waits: it reports the end of each dialog, and a screen may not show one.
+// reports that the agent waits: it reports the end of each dialog, and a screen may not show one. A
+// channel that is a connection reports the end of each turn as well.
 // A screen that shows a dialog, or that no pattern matches, prevents a hook's report from making
 // the agent idle (doubts). If a program shows dialogs after that report, the report counts once
 // the screen was read since (shown). Without any observation the state is unknown, which is never
@@ -47,7 +48,7 @@ func (e *Engine) Take(o team.Observation) {
 	if e.recent = append(e.recent, o); len(e.recent) > keep {
 		e.recent = slices.Delete(e.recent, 0, len(e.recent)-keep)
 	}
-	if o.Ready || o.Activity == team.Idle || o.Activity == team.Working {
+	if o.Ready || o.Activity == team.Idle && !e.blind(o) || o.Activity == team.Working {
 		e.ready = true
 	}
 	if o.NoHooks != nil {
@@ -82,18 +83,24 @@ func seenAt(o team.Observation) time.Time {
 func (e *Engine) Verdict(now time.Time) team.Verdict {
 	var best team.Observation
 	for _, o := range e.tiers() {
+		if e.blind(o) {
+			continue
+		}
 		if o.Confirm && !e.shown(o) {
 			o.Activity, o.Evidence = team.Working, []string{"its screen has not shown the end of the turn yet"}
 		}
 		switch {
 		case o.Activity == team.ActivityUnknown && !doubts(o, best): // a report without a state
 		case o.Activity == team.Limited && (!o.Until.IsZero() && !now.Before(o.Until) || !o.Began().After(e.Ended)): // over
-		case best.Activity == "" || doubts(o, best) || overrules(o, best):
+		case best.Activity == "" || doubts(o, best) || e.overrules(o, best):
 			best = o
 		}
 	}
 	v := team.Verdict{Activity: team.ActivityUnknown, Ready: e.ready, NoHooks: e.noHooks}
 	if best.Activity == "" {
+		if o, ok := e.silent(); ok {
+			v.Tier, v.Source, v.At, v.Evidence = o.Tier.String(), o.Source, o.At, o.Evidence
+		}
 		return v
 	}
 	v.Activity, v.For, v.Until, v.Tier = best.Activity, best.For, best.Until, best.Tier.String()
@@ -110,6 +117,37 @@ func (e *Engine) Verdict(now time.Time) team.Verdict {
 // Report returns the verdict with its observations.
 func (e *Engine) Report(now time.Time) team.Report {
 	return team.Report{Verdict: e.Verdict(now), Tiers: e.tiers(), Recent: append([]team.Observation{}, e.recent...)}
+}
+
+// Silent returns why the state of a verdict is unknown although the program has a channel or hooks
+// that report it; "" if it is known, or if no such source has ended.
+func Silent(v team.Verdict) string {
+	if v.Activity != team.ActivityUnknown || v.Tier != team.TierChannel.String() && v.Tier != team.TierHook.String() {
+		return ""
+	}
+	return team.WhySilent + v.Source
+}
+
+// silent returns the last report of a channel, or else of hooks, if it says that they report no
+// state: a connection is lost or not made yet, or the session has ended. Hooks that are known not
+// to run are no such source, since a screen is the best one then.
+func (e *Engine) silent() (o team.Observation, ok bool) {
+	for _, t := range []team.Tier{team.TierChannel, team.TierHook} {
+		if o, ok = e.last[t]; ok && o.Activity == team.ActivityUnknown && (t != team.TierHook || !e.noHooks) {
+			return o, true
+		}
+	}
+	return team.Observation{}, false
+}
+
+// blind reports whether an observation is a terminal that shows an agent at rest while the source
+// that would report that is silent.
+func (e *Engine) blind(o team.Observation) bool {
+	if o.Tier < team.TierTitle || o.Activity != team.Idle {
+		return false
+	}
+	_, silent := e.silent()
+	return silent
 }
 
 // InEndedLimit reports whether the CLI's own latest report is a limit that was ended.
@@ -152,8 +190,16 @@ func doubts(o, best team.Observation) bool {
 		(o.Activity == team.ActivityUnknown || o.Activity == team.Waiting)
 }
 
+// endsByChannel reports whether the program's channel reports the end of every turn at once: it is a
+// connection. Claude Code has a file beside its hooks, and the end of an interrupted turn may be
+// taken from it some seconds later than from the screen.
+func (e *Engine) endsByChannel() bool {
+	_, hooks := e.last[team.TierHook]
+	return !hooks
+}
+
 // overrules reports whether a less trusted observation counts instead of a better one.
-func overrules(worse, better team.Observation) bool {
+func (e *Engine) overrules(worse, better team.Observation) bool {
 	switch {
 	case better.Tier == team.TierProcess:
 		return false
@@ -168,7 +214,7 @@ func overrules(worse, better team.Observation) bool {
 	case team.Idle, team.Working: // the end of a state that no source reports
 		return better.Activity == team.Waiting && better.Tier != team.TierChannel ||
 			better.Activity == team.Limited && worse.Activity == team.Working ||
-			better.Activity == team.Working && worse.Activity == team.Idle
+			better.Activity == team.Working && worse.Activity == team.Idle && (better.Tier != team.TierChannel || !e.endsByChannel())
 	case team.ActivityUnknown:
 	}
 	return false

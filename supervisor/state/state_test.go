@@ -60,6 +60,8 @@ func TestVerdict(t *testing.T) {
 		{"whose screen shows a dialog", []team.Observation{seen(team.TierScreen, 0, team.Working), ends(2 * s), seen(team.TierScreen, 3*s, team.Waiting)}, team.Waiting, team.TierScreen},
 		{"whose dialog was there first", []team.Observation{seen(team.TierScreen, s, team.Waiting), ends(2 * s)}, team.Waiting, team.TierScreen},
 		{"whose screen is misread", []team.Observation{ends(0), seen(team.TierScreen, 3*s, team.Working)}, team.Idle, team.TierHook},
+		{"a screen that does not show the turn of a program with a channel", []team.Observation{seen(team.TierChannel, 0, team.Working), seen(team.TierScreen, 9*s, team.Idle)}, team.Working, team.TierChannel},
+		{"the end of a turn that a file beside hooks reports late", []team.Observation{seen(team.TierHook, 0, team.Working), seen(team.TierChannel, 0, team.Working), seen(team.TierScreen, 9*s, team.Idle)}, team.Idle, team.TierScreen},
 		{"nothing overrules the process", []team.Observation{seen(team.TierProcess, 0, team.Working), seen(team.TierScreen, 99*s, team.Waiting)}, team.Working, team.TierProcess},
 	}
 	for _, c := range cases {
@@ -77,6 +79,77 @@ func TestVerdict(t *testing.T) {
 				t.Errorf("%s by %q, want %s by %q", v.Activity, v.Tier, c.want, by)
 			}
 		})
+	}
+}
+
+// programs has the sources by which each program reports its state, the best one first. Each can end
+// while its terminal is open.
+var programs = map[string][]team.Tier{
+	team.AgentClaude:                    {team.TierChannel, team.TierHook}, // a file for each process, and hooks
+	"a Claude Code that writes no file": {team.TierHook},
+	team.AgentCodex:                     {team.TierChannel},
+	"a Codex without its app-server":    {team.TierHook},
+	team.AgentGemini:                    {team.TierHook},
+	team.AgentOpencode:                  {team.TierChannel},
+}
+
+// TestSilentSource ends the sources of each program, and has its terminal say each state, before and
+// after: none is idle by its terminal, and an unknown state has its reason.
+func TestSilentSource(t *testing.T) {
+	t.Parallel()
+	const s = time.Second
+	terminal := func(f func(tier team.Tier, says team.Activity, at time.Duration)) {
+		for _, tier := range []team.Tier{team.TierTitle, team.TierScreen} {
+			for _, says := range []team.Activity{team.Idle, team.Working, team.Waiting, team.Limited, team.ActivityUnknown, ""} {
+				f(tier, says, s)
+				f(tier, says, 99*s)
+			}
+		}
+	}
+	for name, own := range programs {
+		for _, was := range []team.Activity{"", team.Working, team.Idle, team.Waiting} {
+			terminal(func(tier team.Tier, says team.Activity, at time.Duration) {
+				var e Engine
+				for _, o := range own {
+					e.Take(seen(o, 0, was))
+					e.Take(seen(o, 10*s, team.ActivityUnknown))
+				}
+				e.Take(seen(tier, at, says))
+				want, why := says, ""
+				if says == team.Idle || says == "" || says == team.ActivityUnknown {
+					want, why = team.ActivityUnknown, team.WhySilent+own[0].String()
+				}
+				if v := e.Verdict(t0.Add(time.Hour)); v.Activity != want || Silent(v) != why {
+					t.Errorf("%s was %q, and its %s says %q at %s: %s, %q, want %s, %q", name, was, tier, says, at, v.Activity, Silent(v), want, why)
+				}
+				e.Take(seen(own[0], 100*s, team.Idle))
+				if v := e.Verdict(t0.Add(time.Hour)); len(own) == 1 && says == team.Idle && (v.Activity != team.Idle || Silent(v) != "") {
+					t.Errorf("%s reports again: %s, %q", name, v.Activity, Silent(v))
+				}
+			})
+		}
+		terminal(func(tier team.Tier, says team.Activity, at time.Duration) {
+			var e Engine
+			for _, o := range own {
+				e.Take(seen(o, 0, team.ActivityUnknown))
+			}
+			e.Take(seen(tier, at, says))
+			if v := e.Verdict(t0.Add(time.Hour)); v.Ready != (says == team.Working) {
+				t.Errorf("%s has reported nothing yet, and its %s says %q: ready is %v", name, tier, says, v.Ready)
+			}
+		})
+	}
+	for name, obs := range map[string][]team.Observation{
+		"a program without a source of its own": nil,
+		"a program whose hooks are off":         {seen(team.TierHook, 0, team.ActivityUnknown), {Tier: team.TierScreen, At: t0, NoHooks: new(true)}},
+	} {
+		var e Engine
+		for _, o := range append(obs, seen(team.TierScreen, s, team.Idle)) {
+			e.Take(o)
+		}
+		if v := e.Verdict(t0.Add(time.Hour)); v.Activity != team.Idle {
+			t.Errorf("%s is %s by its screen", name, v.Activity)
+		}
 	}
 }
 

@@ -115,6 +115,7 @@ func Open(_ context.Context, f courier.Facts, _ courier.Screen, r courier.Report
 		mode: f.Mode, moved: !adapter.SameMode(f.Link, f.Link.Mode, f.Mode),
 		commands: map[string]string{}, seen: map[string]string{}, asks: map[string]serverRequest{}, poke: make(chan struct{}, 1),
 	}
+	a.see(team.Observation{Activity: team.ActivityUnknown, Source: "app-server has not shown its thread yet"}) // its screen does not count
 	a.done.Go(func() { courier.KeepUp(ctx, a.session) })
 	return a, nil
 }

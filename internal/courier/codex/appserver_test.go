@@ -148,6 +148,9 @@ func TestAppServerPromptOnce(t *testing.T) {
 	s := startCodex(t, r, false)
 	r.open(t)
 	r.Asked(t, "the prompt")
+	if o := r.All()[0]; o.Tier != team.TierChannel || o.Activity != team.ActivityUnknown {
+		t.Errorf("before its server is reached: %+v", o)
+	}
 	r.Wait(t, "idle", 0, func(o team.Observation) bool { return o.Activity == team.Idle && o.Source == "thread/status/changed" })
 	from := r.Mark()
 	s.Drop() // the connection is lost and re-established

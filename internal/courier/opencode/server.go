@@ -79,6 +79,7 @@ func Open(_ context.Context, f courier.Facts, _ courier.Screen, r courier.Report
 		session: f.Link.Conversation, seen: map[string]string{}, mail: map[string]letter{}, stored: map[string]textSum{}, regiven: map[string]string{},
 		asks: map[string]team.WaitFor{},
 	}
+	s.see(team.Observation{Activity: team.ActivityUnknown, Source: "server has not shown its session yet"}) // its screen does not count
 	s.done.Go(func() { courier.KeepUp(ctx, s.connection) })
 	s.done.Go(func() { s.lookLate(ctx) })
 	return s, nil

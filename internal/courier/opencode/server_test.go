@@ -84,6 +84,9 @@ func TestServerDelivers(t *testing.T) {
 	if out := r.Deliver(t, false, "m0", "x"); out[0].State != team.Held || out[0].Reason == "" {
 		t.Fatalf("before there is a server: %+v", out[0])
 	}
+	if o := r.All()[0]; o.Tier != team.TierChannel || o.Activity != team.ActivityUnknown {
+		t.Errorf("before there is a server: %+v", o)
+	}
 	s := startOpenCode(t, r, addr, false)
 	r.Wait(t, "the session", 0, up)
 	r.Asked(t, "the prompt")
