@@ -68,9 +68,11 @@ func (r *Repo) Checkpoint(ctx context.Context, path, teamKey, agent, why string)
 			return "", false, err
 		}
 	}
-	now := stamp{Print: mark, Commit: sha}
-	if now.Tree, err = r.treesOf(ctx, sha); err != nil {
-		return "", false, err
+	now := stamp{Print: mark, Commit: sha, Tree: sha}
+	if !st.Clean() { // otherwise the commit is all there is
+		if now.Tree, err = r.treesOf(ctx, sha); err != nil {
+			return "", false, err
+		}
 	}
 	if last.Ref != "" && now.Tree == last.Tree { // timestamps changed, contents did not
 		now.Ref, now.Commit = last.Ref, last.Commit

@@ -88,7 +88,7 @@ func (r *Repo) Commit(ctx context.Context, path string, in CommitIn) (sha string
 	if _, err := git(ctx, c); err != nil {
 		return "", nil, false, t.lockedOr("commit in "+t.path, err)
 	}
-	if sha, err = t.head(ctx); err != nil {
+	if sha, err = t.made(ctx); err != nil {
 		return "", nil, false, err
 	}
 	files, err = t.filesOf(ctx, st.Head, sha)

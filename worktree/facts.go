@@ -18,6 +18,7 @@ import (
 // that cannot be determined is an error.
 type facts struct {
 	status  team.WorktreeStatus
+	hidden  []string // paths that git ignores
 	loose   int      // commits of a detached HEAD that no ref reaches
 	ignored []string // ignored files that are work; only set for a removal
 	busy    []int    // processes whose working directory is inside
@@ -56,7 +57,10 @@ func (r *Repo) tryInspect(ctx context.Context, t tree, wait time.Duration) (f fa
 	if f.status, err = t.statusWith(ctx, index); err != nil {
 		return f, err
 	}
-	if err := t.nested(ctx, entries, f.status.Changes); err != nil {
+	if f.hidden, err = t.ignored(ctx); err != nil {
+		return f, err
+	}
+	if err := t.nested(ctx, entries, f.status.Changes, f.hidden); err != nil {
 		return f, err
 	}
 	if f.status.Branch == "" && f.status.Head != "" {
@@ -69,7 +73,7 @@ func (r *Repo) tryInspect(ctx context.Context, t tree, wait time.Duration) (f fa
 func (r *Repo) inspectFor(ctx context.Context, t tree, in RemoveIn) (facts, error) {
 	f, err := r.inspect(ctx, t, in.patience())
 	if err == nil && !in.Unused {
-		f.ignored, err = r.ignoredWork(ctx, t)
+		f.ignored, err = r.workAmong(ctx, t, f.hidden)
 	}
 	if err == nil && !in.Force {
 		err = t.refusal(f)
@@ -151,7 +155,7 @@ func pids(list []int) string {
 // nested returns an error if a repository inside the worktree has work that
 // exists nowhere else: a clone that an agent made, ignored or not, a submodule,
 // or a submodule's git directory, which is deleted with the registration.
-func (t tree) nested(ctx context.Context, entries []entry, changes []team.FileChange) error {
+func (t tree) nested(ctx context.Context, entries []entry, changes []team.FileChange, hidden []string) error {
 	var inside []string
 	for _, e := range entries {
 		if e.mode == "160000" {
@@ -163,7 +167,7 @@ func (t tree) nested(ctx context.Context, entries []entry, changes []team.FileCh
 			inside = append(inside, strings.TrimSuffix(c.Path, "/"))
 		}
 	}
-	ignored, err := t.ignoredRepos(ctx)
+	ignored, err := t.ignoredRepos(hidden)
 	if err != nil {
 		return err
 	}

@@ -11,16 +11,22 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// ignoredRepos returns the repositories below paths that git ignores in t,
-// relative to it: for example a clone in vendor/ with the agent's commits. git
-// does not search there, and no snapshot holds it.
-func (t tree) ignoredRepos(ctx context.Context) ([]string, error) {
+// ignored lists the paths that git ignores in t, relative to it; a directory,
+// which ends with a slash, stands for what is in it.
+func (t tree) ignored(ctx context.Context) ([]string, error) {
 	out, err := t.read(ctx, "ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
 	if err != nil {
 		return nil, failed("list ignored files of "+t.at, err)
 	}
+	return lines(out, 0), nil
+}
+
+// ignoredRepos returns the repositories below ignored paths, relative to t: for
+// example a clone in vendor/ with the agent's commits. git does not search
+// there, and no snapshot holds it.
+func (t tree) ignoredRepos(ignored []string) ([]string, error) {
 	var found []string
-	for _, name := range lines(out, 0) {
+	for _, name := range ignored {
 		if !strings.HasSuffix(name, "/") {
 			continue
 		}

@@ -48,10 +48,15 @@ func (r *Repo) ignoredWork(ctx context.Context, t tree) ([]string, error) {
 	if t.main {
 		return nil, nil
 	}
-	out, err := t.read(ctx, "ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
+	ignored, err := t.ignored(ctx)
 	if err != nil {
-		return nil, failed("list ignored files of "+t.at, err)
+		return nil, err
 	}
+	return r.workAmong(ctx, t, ignored)
+}
+
+// workAmong is ignoredWork for the ignored paths of a linked worktree.
+func (r *Repo) workAmong(ctx context.Context, t tree, ignored []string) ([]string, error) {
 	var found []string
 	rec := t.recorded()
 	add := func(rel string, mode fs.FileMode) error {
@@ -64,7 +69,7 @@ func (r *Repo) ignoredWork(ctx context.Context, t tree) ([]string, error) {
 		}
 		return err
 	}
-	for _, name := range lines(out, 0) {
+	for _, name := range ignored {
 		root := filepath.Join(t.path, filepath.FromSlash(name))
 		err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
 			if errors.Is(err, fs.ErrNotExist) { // a build removes its temporary files

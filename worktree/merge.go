@@ -97,7 +97,7 @@ func (r *Repo) Merge(ctx context.Context, path string, commits []string, message
 		r.step("merged-one")
 	}
 	done()
-	res.Head, err = t.head(ctx)
+	res.Head, err = t.made(ctx)
 	return res, err
 }
 

@@ -82,6 +82,6 @@ func (r *Repo) Refresh(ctx context.Context, path, onto string) (res Refreshed, e
 	if err := t.record(rec); err != nil {
 		return res, noSpace(err)
 	}
-	res.Head, err = t.head(ctx)
+	res.Head, err = t.made(ctx)
 	return res, err
 }

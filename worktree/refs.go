@@ -23,29 +23,58 @@ const packedMost = 1 << 20
 // do not show it. git lets neither HEAD nor a branch point to anything but a
 // commit.
 func (r *Repo) headRef() string {
-	data, err := os.ReadFile(filepath.Join(r.common, "HEAD"))
-	if err != nil {
-		return ""
-	}
-	branch, symbolic := bytes.CutPrefix(data, []byte("ref: refs/heads/"))
-	if !symbolic {
-		return objectID(data)
-	}
-	name := string(bytes.TrimSuffix(branch, []byte("\n")))
-	if checkBranch(name) != nil {
-		return ""
-	}
-	tip, _ := r.branchRef(name)
+	_, tip, _ := headRefIn(r.common, r.common)
 	return tip
+}
+
+// headRef returns the branch at HEAD of a worktree ("" if it is detached) and
+// its commit ("" if there is none yet); known is false if the files do not show
+// them.
+func (t tree) headRef() (branch, tip string, known bool) {
+	return headRefIn(t.dir, t.common())
+}
+
+// common returns the common git directory.
+func (t tree) common() string {
+	if up := filepath.Dir(t.dir); filepath.Base(up) == "worktrees" && !t.main {
+		return filepath.Dir(up)
+	}
+	return t.dir
+}
+
+func headRefIn(gitdir, common string) (branch, tip string, known bool) {
+	data, err := os.ReadFile(filepath.Join(gitdir, "HEAD"))
+	if err != nil {
+		return "", "", false
+	}
+	if branch = headBranch(data); branch == "" {
+		tip = objectID(data)
+		return "", tip, tip != ""
+	}
+	tip, known = branchRefIn(common, branch)
+	return branch, tip, known
+}
+
+// headBranch returns the branch that the contents of a HEAD name, or "".
+// (The HEAD beside a reftable names one that cannot exist.)
+func headBranch(head []byte) string {
+	branch, symbolic := bytes.CutPrefix(head, []byte("ref: refs/heads/"))
+	name := string(bytes.TrimSuffix(branch, []byte("\n")))
+	if !symbolic || checkBranch(name) != nil {
+		return ""
+	}
+	return name
 }
 
 // branchRef returns the commit of a branch, "" if it does not exist; known is
 // false if the files do not show it.
-func (r *Repo) branchRef(name string) (tip string, known bool) {
-	if _, err := os.Lstat(filepath.Join(r.common, "reftable")); !errors.Is(err, fs.ErrNotExist) {
+func (r *Repo) branchRef(name string) (tip string, known bool) { return branchRefIn(r.common, name) }
+
+func branchRefIn(common, name string) (tip string, known bool) {
+	if _, err := os.Lstat(filepath.Join(common, "reftable")); !errors.Is(err, fs.ErrNotExist) {
 		return "", false
 	}
-	path := filepath.Join(r.common, "refs", "heads", filepath.FromSlash(name))
+	path := filepath.Join(common, "refs", "heads", filepath.FromSlash(name))
 	// Read the loose file first: git packs a ref before it removes the loose
 	// file.
 	switch info, err := os.Lstat(path); {
@@ -59,12 +88,12 @@ func (r *Repo) branchRef(name string) (tip string, known bool) {
 	case err == nil, !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errNotDir):
 		return "", false
 	}
-	return r.packedRef("refs/heads/" + name)
+	return packedRef(common, "refs/heads/"+name)
 }
 
 // packedRef looks up a ref in packed-refs.
-func (r *Repo) packedRef(ref string) (sha string, known bool) {
-	path := filepath.Join(r.common, "packed-refs")
+func packedRef(common, ref string) (sha string, known bool) {
+	path := filepath.Join(common, "packed-refs")
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", true

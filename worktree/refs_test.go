@@ -87,7 +87,7 @@ func TestCreateStartsTwoGits(t *testing.T) {
 		}
 	}
 	var r *Repo
-	starts("open", 1, func() (err error) { r, err = OpenRepo(f.ctx(), f.root); return err })
+	starts("open", 0, func() (err error) { r, err = OpenRepo(f.ctx(), f.root); return err })
 	for name, base := range map[string]string{"head": "", "base": base} {
 		starts(name, 2, func() error {
 			_, err := r.Create(f.ctx(), CreateIn{Path: f.path("wt/" + name), Branch: "team/" + name, Base: base})

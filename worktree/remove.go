@@ -250,10 +250,14 @@ func (r *Repo) snapshotOrphan(ctx context.Context, t tree) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := t.nested(ctx, nil, changes); err != nil {
+	hidden, err := t.ignored(ctx)
+	if err != nil {
 		return "", err
 	}
-	ignored, err := r.ignoredWork(ctx, t)
+	if err := t.nested(ctx, nil, changes, hidden); err != nil {
+		return "", err
+	}
+	ignored, err := r.workAmong(ctx, t, hidden)
 	if err != nil {
 		return "", err
 	}
@@ -322,7 +326,7 @@ func (r *Repo) dropContained(ctx context.Context, branch string) (deleted bool, 
 			return false, "it is checked out in " + w.Path, nil
 		}
 	}
-	n, err := r.uncontained(ctx, tip, branch, "")
+	n, err := r.uncontainedIn(ctx, list, tip, branch, "")
 	if err != nil {
 		return false, "", err
 	}

@@ -237,6 +237,11 @@ func (r *Repo) dropBranchAt(ctx context.Context, branch, at string) error {
 		}
 	}
 	ref := "refs/heads/" + branch
+	if tip, known := r.branchRef(branch); known && tip != at {
+		return nil
+	} else if known {
+		return r.dropRef(ctx, ref, at)
+	}
 	out, err := r.read(ctx, "for-each-ref", "--format=%(objectname) %(refname)", ref)
 	if err != nil {
 		return failed("look up the branch "+branch, err)
@@ -245,12 +250,18 @@ func (r *Repo) dropBranchAt(ctx context.Context, branch, at string) error {
 		if l != at+" "+ref {
 			continue
 		}
-		// Passing the old value makes it a compare-and-swap.
-		if _, err := git(ctx, call{dir: r.root, args: []string{"update-ref", "-d", ref, at}}); err != nil {
-			return failed("delete the branch "+branch, err)
+		if err := r.dropRef(ctx, ref, at); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// dropRef deletes a ref that is at a commit: the old value makes it a
+// compare-and-swap.
+func (r *Repo) dropRef(ctx context.Context, ref, at string) error {
+	_, err := git(ctx, call{dir: r.root, args: []string{"update-ref", "-d", ref, at}})
+	return failed("delete the branch "+strings.TrimPrefix(ref, "refs/heads/"), err)
 }
 
 // admins returns the admin directories of all linked worktrees.

@@ -72,6 +72,14 @@ func OpenRepo(ctx context.Context, path string) (*Repo, error) {
 
 // find sets root, common and bare.
 func (r *Repo) find(ctx context.Context, dir string) error {
+	if r.plain(dir) {
+		return nil
+	}
+	return r.ask(ctx, dir)
+}
+
+// ask is find by git.
+func (r *Repo) ask(ctx context.Context, dir string) error {
 	// The last option fails in a bare repository and inside a .git directory;
 	// git still answers the options before it.
 	out, err := git(ctx, call{dir: dir, read: true, args: []string{"rev-parse", "--git-dir", "--git-common-dir", "--is-bare-repository", "--show-toplevel"}})
@@ -227,6 +235,11 @@ func (r *Repo) uncontained(ctx context.Context, tip, exceptBranch, exceptPath st
 	if err != nil {
 		return 0, err
 	}
+	return r.uncontainedIn(ctx, list, tip, exceptBranch, exceptPath)
+}
+
+// uncontainedIn is uncontained with the list of worktrees.
+func (r *Repo) uncontainedIn(ctx context.Context, list []Registered, tip, exceptBranch, exceptPath string) (int, error) {
 	args := []string{"rev-list", tip, "--not"}
 	if exceptBranch != "" {
 		args = append(args, "--exclude="+exceptBranch)

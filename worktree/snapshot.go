@@ -141,7 +141,12 @@ func (r *Repo) commitTree(ctx context.Context, t tree, in snapshotIn) (string, e
 // other side of a merge; nothing else may reach them.
 func (t tree) pending(ctx context.Context) []string {
 	var list []string
+	_, err := os.Lstat(filepath.Join(t.common(), "reftable"))
+	files := errors.Is(err, fs.ErrNotExist) // each of them is a file
 	for _, name := range []string{"MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD"} {
+		if _, err := os.Lstat(filepath.Join(t.dir, name)); files && errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
 		out, err := t.read(ctx, "rev-parse", "--verify", "--quiet", name+"^{commit}")
 		if err == nil {
 			list = append(list, oneLine(out))

@@ -203,6 +203,15 @@ func (t tree) read(ctx context.Context, args ...string) ([]byte, error) {
 	return git(ctx, t.readCall(args...))
 }
 
+// made returns the commit at HEAD after a git that has succeeded: it need not
+// be looked for.
+func (t tree) made(ctx context.Context) (string, error) {
+	if _, tip, _ := t.headRef(); tip != "" {
+		return tip, nil
+	}
+	return t.head(ctx)
+}
+
 // head returns the commit at HEAD.
 func (t tree) head(ctx context.Context) (string, error) {
 	out, err := t.read(ctx, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
@@ -217,6 +226,9 @@ func (t tree) head(ctx context.Context) (string, error) {
 
 // branch returns the short name of the branch at HEAD, or "" if it is detached.
 func (t tree) branch(ctx context.Context) (string, error) {
+	if name, _, known := t.headRef(); known {
+		return name, nil
+	}
 	out, err := t.read(ctx, "symbolic-ref", "--quiet", "HEAD")
 	if exitStatus(err) == 1 {
 		return "", nil

@@ -1,0 +1,144 @@
+package worktree
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// What is found without git is what git finds; where git may find something
+// else, git is asked.
+func TestPlainRepository(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	linked := f.create("w")
+	f.git(f.dir, "init", "--quiet", "--bare", f.path("bare"))
+	f.git(f.dir, "init", "--quiet", f.path("unborn"))
+	f.git(f.dir, "init", "--quiet", "--separate-git-dir", f.path("apart.git"), f.path("apart"))
+	f.git(f.root, "clone", "--quiet", "--bare", f.root, f.path("hub/.git"))
+	f.git(f.path("hub"), "worktree", "add", "--quiet", f.path("hub/tree"))
+	f.git(f.root, "worktree", "add", "--quiet", "--detach", f.path("wt/detached"))
+	f.git(f.dir, "clone", "--quiet", f.root, f.path("super"))
+	f.git(f.path("super"), "submodule", "--quiet", "add", f.root, "inside")
+	f.must(os.Mkdir(f.path("byLink"), 0o755))
+	f.must(os.Symlink(f.path("main/.git"), f.path("byLink/.git")))
+	f.write("copied/.git", "gitdir: "+f.path("main/.git/worktrees/w")+"\n")
+	look := func(dir string, plain bool) {
+		t.Helper()
+		var files, git Repo
+		if files.plain(dir) != plain {
+			t.Errorf("%s: plain %v", dir, !plain)
+		}
+		if err := git.ask(f.ctx(), dir); plain && (err != nil || files.root != git.root || files.common != git.common || files.bare != git.bare) {
+			t.Errorf("%s: found %s %s %v, git finds %s %s %v %v", dir, files.root, files.common, files.bare, git.root, git.common, git.bare, err)
+		}
+	}
+	for rel, plain := range map[string]bool{
+		"main": true, "wt/w": true, "wt/detached": true, "unborn": true, "super": true, "copied": true,
+		"main/sub": false, "main/.git": false, "bare": false, "apart": false, "hub": false, "hub/tree": false, "super/inside": false, "byLink": false, ".": false,
+	} {
+		look(f.path(rel), plain)
+	}
+
+	config, err := os.ReadFile(f.path("main/.git/config"))
+	f.must(err)
+	for _, c := range []struct {
+		old, new string
+		plain    bool
+	}{
+		{"", "[remote \"origin\"]\n\turl = /x\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n# a comment\n", true},
+		{"", "[branch \"x\"]\n\tremote = origin\n", true},
+		{"bare = false", "bare = true", false},
+		{"bare = false", "bare", false},
+		{"\tbare = false\n", "", false},
+		{"", "[core]\n\tbare = true\n", false},
+		{"", "[core] bare = true\n", false},
+		{"", "[CORE]\n\tBare=true\n", false},
+		{"", "\tworktree = ../../unborn\n", false},
+		{"", "[extensions]\n\tworktreeConfig = true\n", false},
+		{"", "[include]\n\tpath = other\n", false},
+		{"repositoryformatversion = 0", "repositoryformatversion = 1", false},
+		{"", "[core]\n\trepositoryFormatVersion = 99\n", false},
+		{"\tbare = false\n", "\tx = y \\\n\tbare = false\n", false},
+		{"", "[alias\n", false},
+		{"", "= x\n", false},
+	} {
+		text := strings.Replace(string(config), c.old, c.new, 1)
+		if c.old == "" {
+			text = string(config) + c.new
+		}
+		f.write("main/.git/config", text)
+		look(f.root, c.plain)
+		look(linked.Path, c.plain)
+	}
+	f.write("main/.git/config", string(config))
+
+	for _, rel := range []string{"HEAD", "objects", "refs", "config"} {
+		p := filepath.Join(f.path("unborn/.git"), rel)
+		f.must(os.Rename(p, p+".gone"))
+		look(f.path("unborn"), false)
+		f.must(os.Rename(p+".gone", p))
+	}
+	f.write("unborn/.git/HEAD", "ref: refs/heads/.invalid\n")
+	look(f.path("unborn"), false)
+	if os.Geteuid() == 0 {
+		f.must(os.Chown(f.path("super/.git"), 1, 1))
+		look(f.path("super"), false)
+	}
+}
+
+// The branch at HEAD is the one that git reports.
+func TestBranchFromFiles(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	w := f.create("w")
+	tr, err := f.repo.tree(w.Path)
+	f.must(err)
+	head := f.git(w.Path, "rev-parse", "HEAD")
+	for _, c := range []struct {
+		do     string
+		branch string
+		known  bool
+	}{
+		{"switch -c a/b", "a/b", true},
+		{"pack-refs --all", "a/b", true},
+		{"symbolic-ref refs/heads/link refs/heads/a/b", "a/b", true},
+		{"symbolic-ref HEAD refs/heads/link", "a/b", false},
+		{"symbolic-ref HEAD refs/heads/unborn", "unborn", true},
+		{"symbolic-ref HEAD refs/remotes/x", "refs/remotes/x", false},
+		{"switch --detach " + head, "", true},
+	} {
+		f.git(w.Path, strings.Fields(c.do)...)
+		if _, _, known := tr.headRef(); known != c.known {
+			t.Errorf("%s: known %v", c.do, known)
+		}
+		if got, err := tr.branch(f.ctx()); err != nil || got != c.branch {
+			t.Errorf("%s: %q %v, want %q", c.do, got, err, c.branch)
+		}
+	}
+}
+
+// What a removal and a checkpoint have found is not asked for again.
+func TestFewGits(t *testing.T) {
+	f := newFixture(t)
+	w := f.create("w")
+	gits := f.countGits()
+	_, _, err := OpenWorktree(f.ctx(), w.Path)
+	f.must(err)
+	if n := gits(); n != 0 {
+		t.Errorf("opening a worktree starts git %d times", n)
+	}
+	_, _, err = f.repo.Checkpoint(f.ctx(), w.Path, "demo", "w", "a test")
+	f.must(err)
+	if n := gits(); n > 3 { // status, the ref, the list of refs
+		t.Errorf("a checkpoint of a clean worktree starts git %d times", n)
+	}
+	_, err = f.repo.Remove(f.ctx(), w.Path, RemoveIn{DeleteBranch: true})
+	f.must(err)
+	// Twice the index, status and ignored files; the branch: its commit, the worktrees
+	// before and after a search for other branches, and its end.
+	if n := gits(); n > 11 {
+		t.Errorf("a removal starts git %d times", n)
+	}
+}
