@@ -306,15 +306,16 @@ func (p *pass) addOut(b *batch, o ledger.Outgoing) {
 	if !ok {
 		return
 	}
+	evidence := inItsMailbox
 	if o.Delivery.State == team.Held && o.Delivery.Reason == takenAndLost {
-		text = knownAlready + "\n\n" + text
+		text, evidence = knownAlready+"\n\n"+text, inItsMailboxAgain
 	}
 	e := inbox.Entry{From: p.senderThere(o.Message.From), Text: text, Summary: o.Message.Summary, ID: o.Message.ID, Type: "message",
 		Timestamp: inbox.Timestamp(time.UnixMilli(o.Message.At)), Color: p.colorOf(o.Message.From),
 		Extra: team.JSONObject{{Key: "msgV", Value: msgV}}}
 	b.entries = append(b.entries, e)
 	b.sent.Marks = append(b.sent.Marks, ledger.DeliveryMark{MessageID: o.Message.ID, Recipient: o.Delivery.Recipient, State: team.Injected,
-		Evidence: "in its mailbox in " + p.native.team(), IfStates: []team.DeliveryState{team.Posted, team.Mailed, team.Held}})
+		Evidence: evidence + p.native.team(), IfStates: []team.DeliveryState{team.Posted, team.Mailed, team.Held}})
 	if s, ok := p.here(ledger.MirrorStop, o.Message.RequestID); ok && o.Message.RequestID != "" {
 		b.sent.Stops = append(b.sent.Stops, s.There)
 	}

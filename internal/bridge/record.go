@@ -36,12 +36,23 @@ const (
 // takenAndLost is the reason for holding a message until it is given again.
 const takenAndLost = "its program took it from the mailbox, and its conversation lacks it: it is given again"
 
+// takenTwice is the reason for not giving a message a third time: a program whose record is not found
+// would be given the same mail for ever.
+const takenTwice = "its program took it from the mailbox twice, and no record of its conversation is found"
+
 // knownAlready precedes a message that is given again.
 const knownAlready = "(You may know the next message already: it was handed to you once before, and nothing shows that it arrived.)"
+
+// inItsMailbox is the evidence of a handed over message, inItsMailboxAgain that of one given again.
+const (
+	inItsMailbox      = "in its mailbox in "
+	inItsMailboxAgain = "again " + inItsMailbox
+)
 
 // record is what is known of a native member's conversation.
 type record struct {
 	adapter.Transcript
+	found bool // there is a record
 	ended bool // the last input was answered, and the turn is over
 }
 
@@ -56,7 +67,8 @@ func (r record) holds(text string) bool {
 	return false
 }
 
-// record reads the record of a native member. A member without one is not in a turn.
+// record reads the record of a native member. A member without one has not begun a turn, or keeps
+// its record elsewhere or not at all.
 func (b *bridge) record(cfg *team.Config, there string) (record, error) {
 	files, err := filepath.Glob(filepath.Join(b.native.dir, "projects", "*", "*.jsonl"))
 	if err != nil {
@@ -64,6 +76,7 @@ func (b *bridge) record(cfg *team.Config, there string) (record, error) {
 	}
 	var lines, last []byte
 	var newest time.Time // a restarted teammate has another file
+	found := false
 	for _, file := range files {
 		if there == team.LeadName {
 			if cfg.LeadSessionID == "" || filepath.Base(file) != cfg.LeadSessionID+".jsonl" {
@@ -82,13 +95,13 @@ func (b *bridge) record(cfg *team.Config, there string) (record, error) {
 		if err != nil {
 			return record{}, err
 		}
-		lines = append(lines, part...)
+		lines, found = append(lines, part...), true
 		if at := bytes.LastIndex(part, []byte(`"type":"user"`)); at >= 0 && info.ModTime().After(newest) {
 			newest, last = info.ModTime(), part[bytes.LastIndexByte(part[:at], '\n')+1:]
 		}
 	}
 	now := adapter.ReadTranscript(adapter.Claude, last)
-	return record{adapter.ReadTranscript(adapter.Claude, lines), len(last) == 0 || now.Ended || now.Interrupted}, nil
+	return record{adapter.ReadTranscript(adapter.Claude, lines), found, len(last) == 0 || now.Ended || now.Interrupted}, nil
 }
 
 // ownerOf returns the owner of a conversation file: NAME@TEAM of a teammate, "" for others.
@@ -192,6 +205,10 @@ func (p *pass) accept(ctx context.Context, box *inbox.Box, there string, waiting
 			switch {
 			case talk.holds(text):
 				m.Evidence = "the transcript of " + there + " holds it"
+			case !talk.found && o.Delivery.State == team.Unknown:
+				continue // other mail does not wait for it
+			case !talk.found && strings.HasPrefix(o.Delivery.Evidence, inItsMailboxAgain) && time.Since(time.UnixMilli(o.Delivery.At)) > p.patience:
+				m.State, m.Reason, m.Evidence = team.Unknown, takenTwice, ""
 			case talk.ended && time.Since(time.UnixMilli(o.Delivery.At)) > p.patience && (!marked[id] || !p.mayMark(there)):
 				m.State, m.Reason, m.Evidence = team.Held, takenAndLost, ""
 				if marked[id] {

@@ -136,6 +136,51 @@ func TestMailForOneWithoutAPrompt(t *testing.T) {
 	r.until("it is in the mailbox", func() bool { return r.unread("researcher") == 1 })
 }
 
+// TestMailForOneThatNothingIsKnownOf: a teammate that a person has started long after it was entered
+// in the configuration, without a prompt, has no record of a conversation and has reported nothing.
+// Its mail arrives, nothing is taken for a receipt, and what it takes without a record is given twice
+// at most. Other mail does not wait for that. Its state stays unknown.
+func TestMailForOneThatNothingIsKnownOf(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	codex := r.member("codex")
+	r.once()
+	p := program{native: r.native(), inPlace: true, busy: true}
+	b, pass := r.stepped()
+	b.patience = 0
+	id := r.send(r.caller(codex), "researcher", "hello")
+	takes := func(want ...string) {
+		t.Helper()
+		pass()
+		r.state(id, "researcher", team.Injected)
+		got, err := p.take(r, "researcher")
+		if err != nil || !slices.Equal(got, want) {
+			t.Fatalf("it takes %q, %v, want %q", got, err, want)
+		}
+	}
+	takes("hello")
+	takes(knownAlready + "\n\nhello")
+	pass()
+	r.state(id, "researcher", team.Unknown)
+	next := r.send(r.caller(codex), "researcher", "next")
+	pass()
+	r.state(id, "researcher", team.Unknown)
+	r.state(next, "researcher", team.Injected)
+	if m, err := r.team.Ledger.Member(t.Context(), "researcher"); err != nil || m.Activity != team.ActivityUnknown || m.Ready {
+		t.Errorf("it is %s, ready %v, %v", m.Activity, m.Ready, err)
+	}
+	p.busy = false
+	if got, err := p.take(r, "researcher"); err != nil || !slices.Equal(got, []string{"next"}) {
+		t.Fatalf("it takes %q, %v", got, err)
+	}
+	pass()
+	r.state(next, "researcher", team.Accepted)
+	// Its record is found, and lacks the first message.
+	takes(knownAlready + "\n\nhello")
+	pass()
+	r.state(id, "researcher", team.Accepted)
+}
+
 // TestMailForTheLead: a lead has no prompt to wait for, nor has a teammate of a version that takes
 // mail under the lock.
 func TestMailForTheLead(t *testing.T) {

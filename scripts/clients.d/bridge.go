@@ -23,6 +23,7 @@ import (
 const (
 	rowBridge = "a burst over the bridge, which is killed amid it"
 	rowStarts = "mail over the bridge for a teammate that starts"
+	rowByHand = "mail over the bridge for a teammate that a person starts"
 )
 
 // nativeTeam is the native team of the program.
@@ -67,7 +68,7 @@ func overBridge(ctx context.Context, w *world, c agentlab.Client) (note string, 
 	if b, err = w.bridge(); err != nil {
 		return "", err
 	}
-	note, err = w.onceThere(ctx, c, letters)
+	note, err = w.onceThere(ctx, c, letters, false)
 	if err != nil {
 		return note, err
 	}
@@ -79,8 +80,8 @@ func overBridge(ctx context.Context, w *world, c agentlab.Client) (note string, 
 }
 
 // onceThere waits until letters to the native teammate are settled, and checks that each has come
-// once.
-func (w *world) onceThere(ctx context.Context, c agentlab.Client, letters []agentlab.Letter) (string, error) {
+// once; again says that one may come twice.
+func (w *world) onceThere(ctx context.Context, c agentlab.Client, letters []agentlab.Letter, again bool) (string, error) {
 	asItIs := func(text string) string { return text }
 	t, err := w.settledAs(ctx, c, letters, asItIs)
 	if err == nil {
@@ -98,7 +99,7 @@ func (w *world) onceThere(ctx context.Context, c agentlab.Client, letters []agen
 		return t.String(), errors.Join(err, after.Err(false))
 	}
 	t = c.Compare(letters, w.model.Requests(), asItIs)
-	return t.String(), t.Err(false)
+	return t.String(), t.Err(again)
 }
 
 // withoutFrames returns letters without those that have the program's own frame in their text, for
@@ -150,13 +151,52 @@ func startsOverBridge(ctx context.Context, w *world, c agentlab.Client) (note st
 	if err := w.post(ctx, "native", letters[before:]); err != nil {
 		return "", err
 	}
-	if note, err = w.onceThere(ctx, c, letters); err != nil {
+	if note, err = w.onceThere(ctx, c, letters, false); err != nil {
 		return note, err
 	}
 	if err := b.kill(); err != nil {
 		return "", err
 	}
 	_, err = w.teamctl(ctx, w.bridgeArgs("--remove")...)
+	return note, err
+}
+
+// startsByHand sends mail over the bridge to a native teammate that a person starts without a prompt,
+// long after it was entered in the configuration: what is in its mailbox before its start, and what
+// comes while it starts. Each message reaches the model, in newer versions once, and nothing says that
+// the teammate is idle.
+func startsByHand(ctx context.Context, w *world, c agentlab.Client) (note string, err error) {
+	if !c.Native {
+		return "-", nil
+	}
+	if err := w.makeNative(c, time.UnixMilli(1795236000000)); err != nil {
+		return "", err
+	}
+	b, err := w.bridge()
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, b.kill()) }()
+	if err := w.until(ctx, "bridged", func() (bool, error) { _, err := w.member(ctx, "native"); return err == nil, err }); err != nil {
+		return "", err
+	}
+	letters := withoutFrames(agentlab.Nasty(w.token("hand"), w.letters))
+	before := min(beforeIt, len(letters))
+	if err := w.post(ctx, "native", letters[:before]); err != nil {
+		return "", err
+	}
+	end, err := w.startNative(ctx, c)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = end(err) }()
+	if err := w.post(ctx, "native", letters[before:]); err != nil {
+		return "", err
+	}
+	note, err = w.onceThere(ctx, c, letters, c.Older)
+	if m, merr := w.member(ctx, "native"); merr != nil || m.Activity != string(team.ActivityUnknown) {
+		err = errors.Join(err, merr, fmt.Errorf("it is %s", m.Activity))
+	}
 	return note, err
 }
 

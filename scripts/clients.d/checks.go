@@ -50,6 +50,7 @@ var checks = []check{
 	{rowServers, ownServers},
 	{rowBridge, overBridge},
 	{rowStarts, startsOverBridge},
+	{rowByHand, startsByHand},
 	{rowLate, lateVersion},
 	{rowAnew, beginsAnew},
 	{"the person's configuration is as it was", untouched},
