@@ -19,6 +19,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/teamctl/teamctl/agent/program"
+	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/internal/cgroup"
 	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/internal/strays"
@@ -61,7 +62,8 @@ func (p placed) Run() int {
 // scriptsDir is the directory in which testscript makes the directories of the scripts; nil before the first.
 var scriptsDir atomic.Pointer[string]
 
-// install replaces every command that testscript has installed with a program. A command is
+// install replaces every command that testscript has installed with a program, without the race
+// detector. A command is
 // identified by its own name, also if it starts itself, so each one has a link of that name
 // beside the program; testscript's directory may be on another file system.
 func install(program string) error {
@@ -85,7 +87,12 @@ func install(program string) error {
 			return err
 		}
 	}
-	return nil
+	// The small program is used where it is beside teamctl, as in an installation.
+	err := os.Link(filepath.Join(filepath.Dir(program), bundle.SmallName), filepath.Join(named, bundle.SmallName))
+	if errors.Is(err, os.ErrExist) {
+		return nil
+	}
+	return err
 }
 
 // fakeAgent is a foreign agent that prints its name and then does what its arguments say.

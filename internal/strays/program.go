@@ -12,18 +12,18 @@ import (
 // detector.
 const EnvCommands = "TEAMCTL_TEST_COMMANDS"
 
-// Program is the path of a teamctl made from this tree: the one of scripts/test, or one
-// that is built into dir.
+// Program is the path of a teamctl made from this tree, with teamctl-shim beside it: the
+// ones of scripts/test, or ones that are built into dir.
 func Program(dir string) (string, error) {
 	if made := os.Getenv(EnvCommands); made != "" {
 		return filepath.Join(made, "teamctl"), nil
 	}
-	path := filepath.Join(dir, "teamctl")
-	out, err := exec.Command("go", "build", "-o", path, "github.com/teamctl/teamctl/cmd/teamctl").CombinedOutput()
+	const programs = "github.com/teamctl/teamctl/cmd/"
+	out, err := exec.Command("go", "build", "-o", dir+"/", programs+"teamctl", programs+"teamctl-shim").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("build teamctl: %w: %s", err, out)
 	}
-	return path, nil
+	return filepath.Join(dir, "teamctl"), nil
 }
 
 // Self is the path of this test binary: of the one without the race detector that
