@@ -6,8 +6,6 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"io/fs"
-	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -24,24 +22,30 @@ const appID = 0x7465616d
 type migration struct {
 	version int
 	name    string
-	sql     string
+	sql     string // "": the embedded file of that name, which only an upgrade reads
+}
+
+func (m migration) statements() (string, error) {
+	if m.sql != "" {
+		return m.sql, nil
+	}
+	body, err := migrationFiles.ReadFile("migrations/" + m.name)
+	return string(body), err
 }
 
 // migrations returns the embedded files in order: 0001_init.sql is version 1.
 func migrations() []migration {
-	names, err := fs.Glob(migrationFiles, "migrations/*.sql")
+	files, err := migrationFiles.ReadDir("migrations")
 	if err != nil {
-		panic(err) // the pattern is a constant
+		panic(err) // it is embedded
 	}
-	steps := make([]migration, len(names)) // Glob sorts
-	for i, name := range names {
-		body, err := migrationFiles.ReadFile(name)
-		base := filepath.Base(name)
-		v, convErr := strconv.Atoi(strings.SplitN(base, "_", 2)[0])
-		if err != nil || convErr != nil || v != i+1 {
-			panic("migrations are not numbered without gaps: " + base)
+	steps := make([]migration, len(files)) // ReadDir sorts
+	for i, f := range files {
+		number, _, _ := strings.Cut(f.Name(), "_")
+		if v, err := strconv.Atoi(number); err != nil || v != i+1 {
+			panic("migrations are not numbered without gaps: " + f.Name())
 		}
-		steps[i] = migration{version: v, name: base, sql: string(body)}
+		steps[i] = migration{version: i + 1, name: f.Name()}
 	}
 	return steps
 }
@@ -65,7 +69,12 @@ type rows interface {
 }
 
 func version(ctx context.Context, on rows) (v, app int, err error) {
-	err = on.QueryRowContext(ctx, "SELECT user_version, application_id FROM pragma_user_version, pragma_application_id").Scan(&v, &app)
+	// As tables, for one question, pragmas cost three times as much. Both are
+	// set in one transaction: the id comes first, so that an id has its version.
+	err = on.QueryRowContext(ctx, "PRAGMA application_id").Scan(&app)
+	if err == nil {
+		err = on.QueryRowContext(ctx, "PRAGMA user_version").Scan(&v)
+	}
 	if err != nil {
 		err = fmt.Errorf("read schema version: %w", err)
 	}
@@ -155,7 +164,11 @@ func (db *DB) step(ctx context.Context, s migration) (err error) {
 		return err
 	}
 	if v < s.version {
-		if _, err := db.conn.ExecContext(ctx, s.sql); err != nil {
+		sql, err := s.statements()
+		if err != nil {
+			return err
+		}
+		if _, err := db.conn.ExecContext(ctx, sql); err != nil {
 			return err
 		}
 		var broken int

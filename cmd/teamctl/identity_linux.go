@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/backends/tmux"
+	"github.com/teamctl/teamctl/internal/environ"
 	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/internal/procfs"
 	"github.com/teamctl/teamctl/internal/regular"
@@ -42,38 +42,37 @@ func memberAbove(l team.Layout, named bool) string {
 	if id := memberOfGroup(l); id != "" {
 		return id
 	}
-	known := memberProcs(l)
+	known, servers := memberProcs(l), serversOf(l.Home)
+	buf := make([]byte, 16<<10)
 	pid, below := os.Getppid(), os.Getpid()
 	for range maxAncestors {
 		if pid <= 1 {
 			return ""
 		}
-		id, err := proc.Identify(pid)
+		id, parent, err := proc.IdentifyBelow(pid)
 		if err != nil {
 			return "" // exited
 		}
 		if member, ok := known[id]; ok {
 			return member
 		}
-		env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+		env, err := environ.Read(pid, buf)
 		if err != nil {
 			return "" // of another user
 		}
-		vars := environOf(env)
-		switch server, of := ownServer(l.Home, id); {
-		case server == aSupervisor:
+		if of, ok := servers.supervisor(pid); ok {
 			return inProcessAbove(of, below)
-		case server == aTerminal && vars[team.EnvDetached] == "1":
+		}
+		if servers.terminals[id] && variable(env, team.EnvDetached) == "1" {
 			return ""
 		}
-		if _, key, ok := team.ParseAgentID(vars[team.EnvAgentID]); named && ok && key == l.Key && sameDir(vars[team.EnvHome], l.Home.Dir) {
-			return vars[team.EnvAgentID]
+		if named {
+			member := variable(env, team.EnvAgentID)
+			if _, key, ok := team.ParseAgentID(member); ok && key == l.Key && sameDir(variable(env, team.EnvHome), l.Home.Dir) {
+				return member
+			}
 		}
-		stat, err := procfs.Of(pid)
-		if err != nil {
-			return ""
-		}
-		pid, below = stat.Parent, pid
+		pid, below = parent, pid
 	}
 	return ""
 }
@@ -85,8 +84,7 @@ const inProcess = "a member that runs in-process"
 // the supervisor's process. The environment of such a child is no evidence, since the member
 // chooses it: only commands that the supervisor has recorded as its user's are the user's.
 func inProcessAbove(l team.Layout, child int) string {
-	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", child))
-	if err == nil && runs.BookOf(l).OfPerson(environOf(env)[team.EnvCommand]) {
+	if runs.BookOf(l).OfPerson(variable(environ.Of(child, nil), team.EnvCommand)) {
 		return ""
 	}
 	return inProcess
@@ -139,47 +137,50 @@ func memberProcs(l team.Layout) map[backends.ProcID]string {
 	return known
 }
 
-// server is the role of a process for the teams of a home directory.
-type server int
+// servers are the processes of the teams of a home directory that start others.
+type servers struct {
+	supervisors map[int]team.Layout      // by pid
+	terminals   map[backends.ProcID]bool // tmux servers
+}
 
-const (
-	noServer    server = iota
-	aSupervisor        // of a team
-	aTerminal          // the tmux server of a team
-)
-
-// ownServer returns what a process is to the teams of the home directory, and the team: their
-// supervisors and tmux servers are recorded.
-func ownServer(home team.Home, id backends.ProcID) (server, team.Layout) {
+// serversOf returns what is recorded of supervisors and tmux servers. One that is an ancestor
+// recorded itself before it started anything.
+func serversOf(home team.Home) servers {
+	s := servers{supervisors: map[int]team.Layout{}, terminals: map[backends.ProcID]bool{}}
 	teams, err := os.ReadDir(home.TeamsDir())
 	if err != nil {
-		return noServer, team.Layout{}
+		return s
 	}
 	for _, d := range teams {
 		l := home.Team(d.Name())
 		if data, err := regular.ReadFile(l.SupervisorPID()); err == nil {
-			if pid, _, err := team.ParseSupervisorPID(data); err == nil && pid == id.PID && slices.Contains(procfs.Args(pid), "supervise") {
-				return aSupervisor, l // and no process that has its number now
+			pid, _, err := team.ParseSupervisorPID(data)
+			if _, other := s.supervisors[pid]; err == nil && !other {
+				s.supervisors[pid] = l
 			}
 		}
-		if server, ok := tmux.Recorded(l); ok && server == id {
-			return aTerminal, l
+		if id, ok := tmux.Recorded(l); ok {
+			s.terminals[id] = true
 		}
 	}
-	return noServer, team.Layout{}
+	return s
 }
 
-// environOf parses a process's environment. The first of several entries with the same name
-// counts, as for getenv.
-func environOf(data []byte) map[string]string {
-	vars := map[string]string{}
-	for kv := range bytes.SplitSeq(data, []byte{0}) {
-		name, value, _ := strings.Cut(string(kv), "=")
-		if _, ok := vars[name]; !ok {
-			vars[name] = value
+// supervisor returns the team whose supervisor has the pid.
+func (s servers) supervisor(pid int) (team.Layout, bool) {
+	l, ok := s.supervisors[pid]
+	return l, ok && slices.Contains(procfs.Args(pid), "supervise") // and no process that has its number now
+}
+
+// variable returns the value of a variable in a process's environment. The first of several entries
+// with the same name counts, as for getenv.
+func variable(env []byte, name string) string {
+	for kv := range bytes.SplitSeq(env, []byte{0}) {
+		if value, ok := bytes.CutPrefix(kv, []byte(name)); ok && len(value) > 0 && value[0] == '=' {
+			return string(value[1:])
 		}
 	}
-	return vars
+	return ""
 }
 
 // sameDir reports whether two paths lead to the same directory.

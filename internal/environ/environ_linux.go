@@ -16,14 +16,20 @@ import (
 // nil. During an exec a process has no environment for a moment, which does not
 // show where it belongs: Of waits for that.
 func Of(pid int, buf []byte) []byte {
-	b, err := read(pid, buf)
-	if err == nil && len(b) == 0 {
-		b, err = afterExec(pid, buf)
-	}
+	b, err := Read(pid, buf)
 	if err != nil {
 		return nil
 	}
 	return b
+}
+
+// Read is Of with the reason if the environment may not be read.
+func Read(pid int, buf []byte) ([]byte, error) {
+	b, err := read(pid, buf)
+	if err == nil && len(b) == 0 {
+		b, err = afterExec(pid, buf)
+	}
+	return b, err
 }
 
 // read reads an environment in one call: between two calls the process may

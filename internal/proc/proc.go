@@ -29,21 +29,27 @@ type info struct {
 // Identify returns the identity of the process that currently has the pid. A
 // dead one is ErrGone.
 func Identify(pid int) (backends.ProcID, error) {
+	id, _, err := IdentifyBelow(pid)
+	return id, err
+}
+
+// IdentifyBelow is Identify, and returns the parent of the process as well.
+func IdentifyBelow(pid int) (id backends.ProcID, parent int, err error) {
 	if pid <= 0 {
-		return backends.ProcID{}, ErrGone
+		return backends.ProcID{}, 0, ErrGone
 	}
 	boot, err := bootID()
 	if err != nil {
-		return backends.ProcID{}, err
+		return backends.ProcID{}, 0, err
 	}
 	in, err := stat(pid)
 	if err != nil {
-		return backends.ProcID{}, err
+		return backends.ProcID{}, 0, err
 	}
 	if in.dead {
-		return backends.ProcID{}, ErrGone
+		return backends.ProcID{}, 0, ErrGone
 	}
-	return backends.ProcID{BootID: boot, PID: pid, StartTicks: in.start}, nil
+	return backends.ProcID{BootID: boot, PID: pid, StartTicks: in.start}, in.ppid, nil
 }
 
 // Self returns the identity of the calling process.

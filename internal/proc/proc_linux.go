@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"sync/atomic"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -14,12 +15,21 @@ import (
 	"github.com/teamctl/teamctl/internal/procfs"
 )
 
+// boot is the id of this boot once it has been read: it stays the same while a
+// process lives, and every identity of a process contains it.
+var boot atomic.Pointer[string]
+
 func bootID() (string, error) {
+	if id := boot.Load(); id != nil {
+		return *id, nil
+	}
 	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
 		return "", fmt.Errorf("read the boot id: %w", err)
 	}
-	return strings.TrimSpace(string(b)), nil
+	id := strings.TrimSpace(string(b))
+	boot.Store(&id)
+	return id, nil
 }
 
 func stat(pid int) (info, error) {
