@@ -18,7 +18,7 @@ func TestTableOfModes(t *testing.T) {
 		OpTeamCreate: "d", OpTeamDelete: "d", OpSend: "pd", OpBroadcast: "d", OpDelegate: "d", OpShutdown: "d",
 		OpTaskAdd: "d", OpTaskRetry: "d", OpTaskVerify: "d", OpTaskManage: "d", OpAsk: "pd", OpPlan: "p", OpAnswer: "d", OpReview: "d",
 	}
-	for op := range roles {
+	for op := range roles() {
 		got := ""
 		if ModeHas(team.ModePlan, op) {
 			got += "p"
@@ -40,7 +40,7 @@ func TestTableOfModes(t *testing.T) {
 // What package team says about who takes tasks, for rooms below this one, is what the tables say.
 func TestWhoTakesTasks(t *testing.T) {
 	t.Parallel()
-	for role, g := range roles[OpTaskWork] {
+	for role, g := range roles()[OpTaskWork] {
 		if role.TakesTasks() != (g != no) {
 			t.Errorf("role %s: %v", role, role.TakesTasks())
 		}

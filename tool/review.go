@@ -378,7 +378,7 @@ func (t *Team) ReviewSend(ctx context.Context, c Caller, member string, asTask b
 		if err := t.may(ctx, c, OpTaskManage); err != nil {
 			return SentReview{}, err
 		}
-		if roles[OpTaskWork][m.Role] == no {
+		if roles()[OpTaskWork][m.Role] == no {
 			return SentReview{}, team.Errorf(team.CodeDenied, "%s (%s) may not %s", m.Name, m.Role, OpTaskWork).WithReason(team.ReasonRole).
 				WithHint("send the comments as a message: teamctl review send " + m.Name)
 		}

@@ -3,6 +3,7 @@ package tool
 import (
 	"context"
 	"encoding/json"
+	"sync"
 
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
@@ -55,35 +56,37 @@ const (
 
 // roles is the table of permissions. A person may do everything; the first column is a member that
 // was made a leader.
-var roles = map[Operation]map[team.Role]grant{
-	OpTeamCreate:  {team.RoleLeader: yes, team.RoleExecutor: no, team.RoleReviewer: no, team.RoleObserver: no, team.RoleOperator: no},
-	OpTeamDelete:  {team.RoleLeader: yes, team.RoleExecutor: no, team.RoleReviewer: no, team.RoleObserver: no, team.RoleOperator: bypass},
-	OpSettings:    {team.RoleLeader: no, team.RoleExecutor: no, team.RoleReviewer: no, team.RoleObserver: no, team.RoleOperator: bypass},
-	OpSpawn:       {team.RoleLeader: yes, team.RoleExecutor: policy, team.RoleReviewer: no, team.RoleObserver: no, team.RoleOperator: bypass},
-	OpRule:        {team.RoleLeader: yes, team.RoleExecutor: no, team.RoleReviewer: no, team.RoleObserver: no, team.RoleOperator: bypass},
-	OpShutdown:    {team.RoleLeader: yes, team.RoleExecutor: no, team.RoleReviewer: no, team.RoleObserver: no, team.RoleOperator: bypass},
-	OpMode:        {team.RoleLeader: yes, team.RoleExecutor: no, team.RoleReviewer: no, team.RoleObserver: no, team.RoleOperator: bypass},
-	OpJoin:        {team.RoleLeader: yes, team.RoleExecutor: no, team.RoleReviewer: no, team.RoleObserver: no, team.RoleOperator: bypass},
-	OpSend:        {team.RoleLeader: yes, team.RoleExecutor: yes, team.RoleReviewer: yes, team.RoleObserver: no, team.RoleOperator: yes},
-	OpBroadcast:   {team.RoleLeader: yes, team.RoleExecutor: policy, team.RoleReviewer: policy, team.RoleObserver: no, team.RoleOperator: yes},
-	OpDelegate:    {team.RoleLeader: yes, team.RoleExecutor: policy, team.RoleReviewer: policy, team.RoleObserver: no, team.RoleOperator: bypass},
-	OpTaskAdd:     {team.RoleLeader: yes, team.RoleExecutor: yes, team.RoleReviewer: yes, team.RoleObserver: no, team.RoleOperator: yes},
-	OpTaskWork:    {team.RoleLeader: yes, team.RoleExecutor: yes, team.RoleReviewer: no, team.RoleObserver: no, team.RoleOperator: yes},
-	OpTaskRetry:   {team.RoleLeader: yes, team.RoleExecutor: yes, team.RoleReviewer: yes, team.RoleObserver: no, team.RoleOperator: yes},
-	OpTaskVerify:  {team.RoleLeader: yes, team.RoleExecutor: no, team.RoleReviewer: no, team.RoleObserver: no, team.RoleOperator: no},
-	OpTaskManage:  {team.RoleLeader: yes, team.RoleExecutor: no, team.RoleReviewer: no, team.RoleObserver: no, team.RoleOperator: bypass},
-	OpAsk:         {team.RoleLeader: yes, team.RoleExecutor: yes, team.RoleReviewer: yes, team.RoleObserver: yes, team.RoleOperator: yes},
-	OpPlan:        {team.RoleLeader: yes, team.RoleExecutor: yes, team.RoleReviewer: yes, team.RoleObserver: yes, team.RoleOperator: yes},
-	OpAnswer:      {team.RoleLeader: named, team.RoleExecutor: no, team.RoleReviewer: named, team.RoleObserver: no, team.RoleOperator: bypass},
-	OpReview:      {team.RoleLeader: yes, team.RoleExecutor: no, team.RoleReviewer: yes, team.RoleObserver: no, team.RoleOperator: bypass},
-	OpScratchpad:  {team.RoleLeader: yes, team.RoleExecutor: yes, team.RoleReviewer: yes, team.RoleObserver: no, team.RoleOperator: yes},
-	OpRun:         {team.RoleLeader: yes, team.RoleExecutor: no, team.RoleReviewer: no, team.RoleObserver: no, team.RoleOperator: bypass},
-	OpWorktree:    {team.RoleLeader: yes, team.RoleExecutor: yes, team.RoleReviewer: yes, team.RoleObserver: no, team.RoleOperator: yes},
-	OpWorktrees:   {team.RoleLeader: yes, team.RoleExecutor: no, team.RoleReviewer: no, team.RoleObserver: no, team.RoleOperator: bypass},
-	OpMaintenance: {team.RoleLeader: no, team.RoleExecutor: no, team.RoleReviewer: no, team.RoleObserver: no, team.RoleOperator: bypass},
-	OpSpecs:       {team.RoleLeader: yes, team.RoleExecutor: yes, team.RoleReviewer: no, team.RoleObserver: no, team.RoleOperator: bypass},
-	OpSessions:    {team.RoleLeader: yes, team.RoleExecutor: yes, team.RoleReviewer: yes, team.RoleObserver: no, team.RoleOperator: yes},
-}
+var roles = sync.OnceValue(func() map[Operation]map[team.Role]grant {
+	return map[Operation]map[team.Role]grant{
+		OpTeamCreate:  {team.RoleLeader: yes, team.RoleExecutor: no, team.RoleReviewer: no, team.RoleObserver: no, team.RoleOperator: no},
+		OpTeamDelete:  {team.RoleLeader: yes, team.RoleExecutor: no, team.RoleReviewer: no, team.RoleObserver: no, team.RoleOperator: bypass},
+		OpSettings:    {team.RoleLeader: no, team.RoleExecutor: no, team.RoleReviewer: no, team.RoleObserver: no, team.RoleOperator: bypass},
+		OpSpawn:       {team.RoleLeader: yes, team.RoleExecutor: policy, team.RoleReviewer: no, team.RoleObserver: no, team.RoleOperator: bypass},
+		OpRule:        {team.RoleLeader: yes, team.RoleExecutor: no, team.RoleReviewer: no, team.RoleObserver: no, team.RoleOperator: bypass},
+		OpShutdown:    {team.RoleLeader: yes, team.RoleExecutor: no, team.RoleReviewer: no, team.RoleObserver: no, team.RoleOperator: bypass},
+		OpMode:        {team.RoleLeader: yes, team.RoleExecutor: no, team.RoleReviewer: no, team.RoleObserver: no, team.RoleOperator: bypass},
+		OpJoin:        {team.RoleLeader: yes, team.RoleExecutor: no, team.RoleReviewer: no, team.RoleObserver: no, team.RoleOperator: bypass},
+		OpSend:        {team.RoleLeader: yes, team.RoleExecutor: yes, team.RoleReviewer: yes, team.RoleObserver: no, team.RoleOperator: yes},
+		OpBroadcast:   {team.RoleLeader: yes, team.RoleExecutor: policy, team.RoleReviewer: policy, team.RoleObserver: no, team.RoleOperator: yes},
+		OpDelegate:    {team.RoleLeader: yes, team.RoleExecutor: policy, team.RoleReviewer: policy, team.RoleObserver: no, team.RoleOperator: bypass},
+		OpTaskAdd:     {team.RoleLeader: yes, team.RoleExecutor: yes, team.RoleReviewer: yes, team.RoleObserver: no, team.RoleOperator: yes},
+		OpTaskWork:    {team.RoleLeader: yes, team.RoleExecutor: yes, team.RoleReviewer: no, team.RoleObserver: no, team.RoleOperator: yes},
+		OpTaskRetry:   {team.RoleLeader: yes, team.RoleExecutor: yes, team.RoleReviewer: yes, team.RoleObserver: no, team.RoleOperator: yes},
+		OpTaskVerify:  {team.RoleLeader: yes, team.RoleExecutor: no, team.RoleReviewer: no, team.RoleObserver: no, team.RoleOperator: no},
+		OpTaskManage:  {team.RoleLeader: yes, team.RoleExecutor: no, team.RoleReviewer: no, team.RoleObserver: no, team.RoleOperator: bypass},
+		OpAsk:         {team.RoleLeader: yes, team.RoleExecutor: yes, team.RoleReviewer: yes, team.RoleObserver: yes, team.RoleOperator: yes},
+		OpPlan:        {team.RoleLeader: yes, team.RoleExecutor: yes, team.RoleReviewer: yes, team.RoleObserver: yes, team.RoleOperator: yes},
+		OpAnswer:      {team.RoleLeader: named, team.RoleExecutor: no, team.RoleReviewer: named, team.RoleObserver: no, team.RoleOperator: bypass},
+		OpReview:      {team.RoleLeader: yes, team.RoleExecutor: no, team.RoleReviewer: yes, team.RoleObserver: no, team.RoleOperator: bypass},
+		OpScratchpad:  {team.RoleLeader: yes, team.RoleExecutor: yes, team.RoleReviewer: yes, team.RoleObserver: no, team.RoleOperator: yes},
+		OpRun:         {team.RoleLeader: yes, team.RoleExecutor: no, team.RoleReviewer: no, team.RoleObserver: no, team.RoleOperator: bypass},
+		OpWorktree:    {team.RoleLeader: yes, team.RoleExecutor: yes, team.RoleReviewer: yes, team.RoleObserver: no, team.RoleOperator: yes},
+		OpWorktrees:   {team.RoleLeader: yes, team.RoleExecutor: no, team.RoleReviewer: no, team.RoleObserver: no, team.RoleOperator: bypass},
+		OpMaintenance: {team.RoleLeader: no, team.RoleExecutor: no, team.RoleReviewer: no, team.RoleObserver: no, team.RoleOperator: bypass},
+		OpSpecs:       {team.RoleLeader: yes, team.RoleExecutor: yes, team.RoleReviewer: no, team.RoleObserver: no, team.RoleOperator: bypass},
+		OpSessions:    {team.RoleLeader: yes, team.RoleExecutor: yes, team.RoleReviewer: yes, team.RoleObserver: no, team.RoleOperator: yes},
+	}
+})
 
 // granted returns the cell for a caller; unknown operations and roles have none.
 func granted(c Caller, op Operation) grant {
@@ -93,7 +96,7 @@ func granted(c Caller, op Operation) grant {
 	if c.Person {
 		return yes
 	}
-	return roles[op][c.Role]
+	return roles()[op][c.Role]
 }
 
 // may refuses an operation that the caller's role does not permit, and any on a read-only team. It
@@ -138,8 +141,8 @@ func (t *Team) logBypass(ctx context.Context, c Caller, gate string) error {
 // named (in the approval), or logged (an operator's bypass).
 func Grants(op Operation) map[team.Role]string {
 	words := map[grant]string{yes: "yes", no: "no", policy: "by setting", named: "where named", bypass: "logged"}
-	out := make(map[team.Role]string, len(roles[op]))
-	for role, g := range roles[op] {
+	out := make(map[team.Role]string, len(roles()[op]))
+	for role, g := range roles()[op] {
 		out[role] = words[g]
 	}
 	return out

@@ -20,8 +20,8 @@ func TestTableOfRoles(t *testing.T) {
 		OpWorktree: "+++-+", OpWorktrees: "+---!", OpMaintenance: "----!", OpSpecs: "++--!", OpSessions: "+++-+",
 	}
 	mark := map[grant]string{no: "-", yes: "+", policy: "s", named: "n", bypass: "!"}
-	if len(want) != len(roles) {
-		t.Errorf("%d operations are described, the table has %d", len(want), len(roles))
+	if len(want) != len(roles()) {
+		t.Errorf("%d operations are described, the table has %d", len(want), len(roles()))
 	}
 	r := newTalkRig(t)
 	callers := map[team.Role]Caller{}
@@ -29,7 +29,7 @@ func TestTableOfRoles(t *testing.T) {
 		callers[role] = r.as(string(role)+"-x", role)
 	}
 	bypassed := 0
-	for op, row := range roles {
+	for op, row := range roles() {
 		got := ""
 		for _, role := range everyRole {
 			g, ok := row[role]

@@ -45,7 +45,7 @@ func (t *Team) SetRole(ctx context.Context, c Caller, name string, role team.Rol
 // them, and no other could get them while it is alive. Work in verification or review is done, and
 // stays.
 func (t *Team) freeTasks(ctx context.Context, c Caller, m ledger.Member) error {
-	if roles[OpTaskWork][m.Role] != no {
+	if roles()[OpTaskWork][m.Role] != no {
 		return nil
 	}
 	tasks, err := t.Ledger.Tasks(ctx, ledger.TaskFilter{Owner: m.SessionKey, OpenOnly: true})

@@ -142,7 +142,7 @@ func (t *Team) assign(ctx context.Context, c Caller, task ledger.Task, member st
 	if err != nil {
 		return task, err
 	}
-	if roles[OpTaskWork][m.Role] == no {
+	if roles()[OpTaskWork][m.Role] == no {
 		return task, team.Errorf(team.CodeDenied, "%s (%s) may not %s", m.Name, m.Role, OpTaskWork).WithReason(team.ReasonRole).
 			WithHint("assign it to another member, or first: teamctl role " + m.Name + " " + string(team.RoleExecutor))
 	}

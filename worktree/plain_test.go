@@ -113,6 +113,10 @@ func TestBranchFromFiles(t *testing.T) {
 		if _, _, known := tr.headRef(); known != c.known {
 			t.Errorf("%s: known %v", c.do, known)
 		}
+		want, _ := f.tryGit(w.Path, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+		if got, err := f.repo.HeadOf(f.ctx(), w.Path); err != nil || got != want {
+			t.Errorf("%s: HEAD is %q %v, want %q", c.do, got, err, want)
+		}
 		if got, err := tr.branch(f.ctx()); err != nil || got != c.branch {
 			t.Errorf("%s: %q %v, want %q", c.do, got, err, c.branch)
 		}

@@ -22,6 +22,23 @@ func (r *Repo) Status(ctx context.Context, path string) (team.WorktreeStatus, er
 	return r.counted(ctx, t)
 }
 
+// HeadOf returns the commit at HEAD of the worktree at path, or "" if its branch
+// has none yet. Unlike Status, it does not look at the files.
+func (r *Repo) HeadOf(ctx context.Context, path string) (string, error) {
+	t, err := r.tree(path)
+	if err != nil {
+		return "", err
+	}
+	if _, tip, known := t.headRef(); known {
+		return tip, nil
+	}
+	head, err := t.head(ctx)
+	if team.ReasonOf(err) == team.ReasonUnbornHead {
+		return "", nil
+	}
+	return head, err
+}
+
 // counted returns the status including the commits since its base.
 func (r *Repo) counted(ctx context.Context, t tree) (team.WorktreeStatus, error) {
 	s, err := t.status(ctx)

@@ -9,16 +9,23 @@ import (
 	"testing"
 )
 
-// agentInit matches the runtime's trace of the init of a package that only the built-in agent
-// needs.
-const agentInit = `(?m)^init (?:github\.com/teamctl/teamctl/agent|golang\.org/x/(?:net|text))\S* @.* clock, (\d+) bytes, (\d+) allocs$`
+// initsOf reads the runtime's trace of the init of packages.
+const initsOf = `(?m)^init (\S+) @.* clock, (\d+) bytes, (\d+) allocs$`
 
-// TestAgentInit limits what the init of the built-in agent and its libraries allocates in every
-// command and every shim. Unlike the 0.6 ms that scripts/bench startup measures, this does not
-// depend on the speed of the machine.
-func TestAgentInit(t *testing.T) {
+// TestInits limits what the init of packages allocates in every command and every shim. Unlike the
+// times that scripts/bench startup measures, this does not depend on the speed of the machine.
+func TestInits(t *testing.T) {
 	t.Parallel()
-	const mostBytes, mostAllocs = 160_000, 90
+	groups := []struct {
+		what         string
+		of           *regexp.Regexp
+		bytes, alloc int // at most
+		least        int // packages
+	}{
+		{"the built-in agent and the libraries that only it needs", regexp.MustCompile(`^(?:github\.com/teamctl/teamctl/agent|golang\.org/x/(?:net|text))`), 160_000, 90, 5},
+		{"all other packages of teamctl", regexp.MustCompile(`^(?:main|github\.com/teamctl/teamctl/[^a].*|github\.com/teamctl/teamctl/a[^g].*)$`), 70_000, 460, 5},
+		{"all packages, those of the tests included", regexp.MustCompile(`.`), 900_000, 4_400, 100},
+	}
 	cmd := exec.Command("teamctl", "version")
 	cmd.Env = append(os.Environ(), "GODEBUG=inittrace=1")
 	var out strings.Builder
@@ -26,14 +33,18 @@ func TestAgentInit(t *testing.T) {
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("%v: %s", err, out.String())
 	}
-	var bytes, allocs int
-	all := regexp.MustCompile(agentInit).FindAllStringSubmatch(out.String(), -1)
-	for _, m := range all {
-		b, _ := strconv.Atoi(m[1]) // the expression matches digits only
-		n, _ := strconv.Atoi(m[2])
-		bytes, allocs = bytes+b, allocs+n
-	}
-	if len(all) < 5 || bytes > mostBytes || allocs > mostAllocs {
-		t.Errorf("%d packages allocate %d bytes in %d pieces at the start, at most %d in %d", len(all), bytes, allocs, mostBytes, mostAllocs)
+	all := regexp.MustCompile(initsOf).FindAllStringSubmatch(out.String(), -1)
+	for _, g := range groups {
+		var packages, bytes, allocs int
+		for _, m := range all {
+			if g.of.MatchString(m[1]) {
+				b, _ := strconv.Atoi(m[2]) // the expression matches digits only
+				n, _ := strconv.Atoi(m[3])
+				packages, bytes, allocs = packages+1, bytes+b, allocs+n
+			}
+		}
+		if t.Logf("%s: %d packages allocate %d bytes in %d pieces", g.what, packages, bytes, allocs); packages < g.least || bytes > g.bytes || allocs > g.alloc {
+			t.Errorf("%s: %d packages allocate %d bytes in %d pieces at the start, at most %d in %d", g.what, packages, bytes, allocs, g.bytes, g.alloc)
+		}
 	}
 }

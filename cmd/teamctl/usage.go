@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -43,25 +44,27 @@ func takes(least, most int, names string) cobra.PositionalArgs {
 
 // otherWords are what users of other programs, or of an older teamctl, type for a command. They
 // are not misspellings, and often resemble another command.
-var otherWords = map[string][]string{
-	"create": {"new", "init", "team new", "team add"}, "delete": {"rm", "remove", "destroy", "team rm", "team remove"},
-	"ls": {"list", "team list"}, "ps": {"top", "members", "member list", "member ps", "member status"},
-	"status": {"info", "st"}, "spawn": {"add", "launch", "member add", "member create", "member new"},
-	"logs": {"output", "tail"}, "board": {"dashboard", "watch"}, "inbox": {"mail", "read"}, "send": {"tell", "msg"},
-	"approvals approve": {"approve", "allow", "yes"}, "approvals reject": {"reject", "deny", "no"}, "approvals ls": {"approval", "approvals list"},
-	"settings": {"config", "set"}, "stop": {"halt", "quit"}, "shutdown": {"exit"}, "attach": {"enter", "join-session"},
-	"task add": {"task create", "task new"}, "task rm": {"task delete", "task remove"}, "task show": {"task get", "task view"},
-	"task complete": {"task done", "task finish", "task close", "done", "complete"}, "task edit": {"task set", "task change", "edit"},
-	"task ls": {"tasks", "task list"}, "task cancel": {"task stop", "task abort", "task kill", "cancel"}, "task claim": {"claim", "task take", "task start"},
-	"task retry": {"retry", "task rerun", "task reset"}, "task assign": {"assign"}, "task release": {"release", "task unclaim"},
-	"task history": {"task log"}, "task fail": {"fail"},
-	"team ls": {"team show"}, "worktree diff": {"diff", "changes"}, "worktree ls": {"worktrees"},
-	"lease take": {"lease add", "lease acquire", "lease lock"}, "lease release": {"lease rm", "lease drop", "lease unlock"},
-	"notify rm": {"notify remove", "notify delete"}, "rescue drop": {"rescue rm", "rescue delete"}, "message ls": {"messages"},
-	"pane hide": {"hide", "member hide"}, "pane unhide": {"unhide", "member unhide", "pane show"},
-	"doctor": {"check", "fix", "repair"}, "events": {"event", "history", "log"}, "run list": {"runs"}, "run start": {"run new", "run begin"},
-	"usage budget": {"budget"}, "approvals rules": {"permissions", "rules"}, "memory ls": {"memories"},
-}
+var otherWords = sync.OnceValue(func() map[string][]string {
+	return map[string][]string{
+		"create": {"new", "init", "team new", "team add"}, "delete": {"rm", "remove", "destroy", "team rm", "team remove"},
+		"ls": {"list", "team list"}, "ps": {"top", "members", "member list", "member ps", "member status"},
+		"status": {"info", "st"}, "spawn": {"add", "launch", "member add", "member create", "member new"},
+		"logs": {"output", "tail"}, "board": {"dashboard", "watch"}, "inbox": {"mail", "read"}, "send": {"tell", "msg"},
+		"approvals approve": {"approve", "allow", "yes"}, "approvals reject": {"reject", "deny", "no"}, "approvals ls": {"approval", "approvals list"},
+		"settings": {"config", "set"}, "stop": {"halt", "quit"}, "shutdown": {"exit"}, "attach": {"enter", "join-session"},
+		"task add": {"task create", "task new"}, "task rm": {"task delete", "task remove"}, "task show": {"task get", "task view"},
+		"task complete": {"task done", "task finish", "task close", "done", "complete"}, "task edit": {"task set", "task change", "edit"},
+		"task ls": {"tasks", "task list"}, "task cancel": {"task stop", "task abort", "task kill", "cancel"}, "task claim": {"claim", "task take", "task start"},
+		"task retry": {"retry", "task rerun", "task reset"}, "task assign": {"assign"}, "task release": {"release", "task unclaim"},
+		"task history": {"task log"}, "task fail": {"fail"},
+		"team ls": {"team show"}, "worktree diff": {"diff", "changes"}, "worktree ls": {"worktrees"},
+		"lease take": {"lease add", "lease acquire", "lease lock"}, "lease release": {"lease rm", "lease drop", "lease unlock"},
+		"notify rm": {"notify remove", "notify delete"}, "rescue drop": {"rescue rm", "rescue delete"}, "message ls": {"messages"},
+		"pane hide": {"hide", "member hide"}, "pane unhide": {"unhide", "member unhide", "pane show"},
+		"doctor": {"check", "fix", "repair"}, "events": {"event", "history", "log"}, "run list": {"runs"}, "run start": {"run new", "run begin"},
+		"usage budget": {"budget"}, "approvals rules": {"permissions", "rules"}, "memory ls": {"memories"},
+	}
+})
 
 // slip is a mistake in a word of the command line for which the intended word is known.
 type slip struct {
@@ -81,7 +84,7 @@ func unknownVerb(cmd *cobra.Command, args []string) error {
 	}
 	err := usage(cmd, "unknown verb %q", args[0])
 	path := strings.TrimPrefix(cmd.CommandPath()+" "+strings.ToLower(args[0]), cmd.Root().Name()+" ")
-	for right, words := range otherWords {
+	for right, words := range otherWords() {
 		if slices.Contains(words, path) {
 			return &slip{err, args[0], cmd.Root().Name() + " " + right, pathWords(cmd)}
 		}

@@ -12,7 +12,7 @@ func TestOtherWords(t *testing.T) {
 	t.Parallel()
 	o, _, _ := testOutput(false)
 	root := (&app{out: o, stdin: strings.NewReader("")}).root(nil)
-	for path, words := range otherWords {
+	for path, words := range otherWords() {
 		verb, left, err := root.Find(strings.Fields(path))
 		if err != nil || len(left) > 0 || verb == root {
 			t.Errorf("%q is not a verb: %v", path, err)

@@ -303,6 +303,5 @@ func (w workspace) Since(ctx context.Context, from string) ([]string, error) {
 
 // Head is agent.Workspace.
 func (w workspace) Head(ctx context.Context) (string, error) {
-	s, err := w.repo.Status(ctx, w.path)
-	return s.Head, err
+	return w.repo.HeadOf(ctx, w.path)
 }

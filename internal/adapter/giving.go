@@ -44,7 +44,7 @@ const (
 // givings returns the forms of answer that a version of a program accepts at an event, in order of
 // preference. An untried version gets the minimum of the tried ones.
 func givings(cli, event string, v Version) []giving {
-	kind := form(hookTables[cli][event].mail)
+	kind := form(hookTables()[cli][event].mail)
 	switch {
 	case kind == "":
 		return nil
@@ -123,7 +123,7 @@ func Characters(cli, event string, v Version, text string) int {
 // FitsAtEnd reports whether a text fits into an answer at the end of a turn, the fallback for
 // messages that fit nowhere earlier.
 func FitsAtEnd(cli string, v Version, text string) bool {
-	for event := range hookTables[cli] {
+	for event := range hookTables()[cli] {
 		if EndsTurn(cli, event) && Characters(cli, event, v, text) <= MostGiven(cli, event, v) {
 			return true
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/teamctl/teamctl/team"
@@ -66,44 +67,46 @@ type hookEvent struct {
 	end      bool // the turn is over
 }
 
-var hookTables = map[string]map[string]hookEvent{
-	Claude: {
-		"SessionStart":      {ready: true, activity: team.Idle},
-		"UserPromptSubmit":  {activity: team.Working, mail: "context"},
-		"PreToolUse":        {activity: team.Working},
-		"PostToolUse":       {activity: team.Working, mail: "context"},
-		"PermissionRequest": {activity: team.Waiting},
-		"Notification":      {},
-		"Stop":              {activity: team.Idle, mail: "block", end: true},
-		stopFailure:         {activity: team.Idle, end: true},
-		"SessionEnd":        {activity: team.ActivityUnknown, end: true},
-		Wait:                {mail: "wake"},
-	},
-	Codex: {
-		"SessionStart":      {ready: true, activity: team.Working},
-		"UserPromptSubmit":  {activity: team.Working, mail: "context"},
-		"PreToolUse":        {activity: team.Working},
-		"PostToolUse":       {activity: team.Working, mail: "context"},
-		"PermissionRequest": {activity: team.Waiting},
-		"Stop":              {activity: team.Idle, mail: "block", end: true},
-		"Interrupt":         {activity: team.Idle, end: true},
-		"SessionEnd":        {activity: team.ActivityUnknown, end: true},
-	},
-	Gemini: {
-		"SessionStart": {ready: true, activity: team.Idle},
-		"BeforeAgent":  {activity: team.Working, mail: "context"},
-		"BeforeTool":   {activity: team.Working},
-		"AfterTool":    {activity: team.Working, mail: "context"},
-		"AfterAgent":   {activity: team.Idle, mail: "block", end: true},
-		"Notification": {},
-		"SessionEnd":   {activity: team.ActivityUnknown, end: true},
-	},
-}
+var hookTables = sync.OnceValue(func() map[string]map[string]hookEvent {
+	return map[string]map[string]hookEvent{
+		Claude: {
+			"SessionStart":      {ready: true, activity: team.Idle},
+			"UserPromptSubmit":  {activity: team.Working, mail: "context"},
+			"PreToolUse":        {activity: team.Working},
+			"PostToolUse":       {activity: team.Working, mail: "context"},
+			"PermissionRequest": {activity: team.Waiting},
+			"Notification":      {},
+			"Stop":              {activity: team.Idle, mail: "block", end: true},
+			stopFailure:         {activity: team.Idle, end: true},
+			"SessionEnd":        {activity: team.ActivityUnknown, end: true},
+			Wait:                {mail: "wake"},
+		},
+		Codex: {
+			"SessionStart":      {ready: true, activity: team.Working},
+			"UserPromptSubmit":  {activity: team.Working, mail: "context"},
+			"PreToolUse":        {activity: team.Working},
+			"PostToolUse":       {activity: team.Working, mail: "context"},
+			"PermissionRequest": {activity: team.Waiting},
+			"Stop":              {activity: team.Idle, mail: "block", end: true},
+			"Interrupt":         {activity: team.Idle, end: true},
+			"SessionEnd":        {activity: team.ActivityUnknown, end: true},
+		},
+		Gemini: {
+			"SessionStart": {ready: true, activity: team.Idle},
+			"BeforeAgent":  {activity: team.Working, mail: "context"},
+			"BeforeTool":   {activity: team.Working},
+			"AfterTool":    {activity: team.Working, mail: "context"},
+			"AfterAgent":   {activity: team.Idle, mail: "block", end: true},
+			"Notification": {},
+			"SessionEnd":   {activity: team.ActivityUnknown, end: true},
+		},
+	}
+})
 
 // HookEvents lists the events of a CLI that have hooks.
 func HookEvents(cli string) []string {
 	var out []string
-	for e := range hookTables[cli] {
+	for e := range hookTables()[cli] {
 		out = append(out, e)
 	}
 	slices.Sort(out)
@@ -112,7 +115,7 @@ func HookEvents(cli string) []string {
 
 // KnownHook reports whether a hook exists.
 func KnownHook(cli, event string) bool {
-	_, ok := hookTables[cli][event]
+	_, ok := hookTables()[cli][event]
 	return ok
 }
 
@@ -250,10 +253,10 @@ type Dialog struct {
 
 // TakesMail returns how mail can be given at this event: "context" adds to the running turn,
 // "block" continues a turn at its end, "wake" wakes an idle agent; "" for not at all.
-func TakesMail(cli, event string) string { return hookTables[cli][event].mail }
+func TakesMail(cli, event string) string { return hookTables()[cli][event].mail }
 
 // EndsTurn reports whether the turn ends with this event, unless the hook blocks that.
-func EndsTurn(cli, event string) bool { return hookTables[cli][event].end }
+func EndsTurn(cli, event string) bool { return hookTables()[cli][event].end }
 
 // EndsSession reports whether the program exits with this event, which may be in the middle of a
 // turn.
@@ -264,7 +267,7 @@ func Interrupts(cli, event string) bool { return KnownHook(cli, event) && event 
 
 // HookSees returns what an event shows about the agent. blocked: the hook continues the turn.
 func HookSees(cli, event string, in HookIn, blocked bool, at time.Time) team.Observation {
-	e := hookTables[cli][event]
+	e := hookTables()[cli][event]
 	o := team.Observation{
 		Tier: team.TierHook, Activity: e.activity, Ready: e.ready, At: at, Source: "hook " + event,
 		Conversation: in.Conversation, Turn: in.Turn,

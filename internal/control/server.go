@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/http/pprof"
 	"os"
 	"strconv"
 	"time"
@@ -230,9 +229,7 @@ func newServer(ctx context.Context, in ServeIn, keep *keeper) *server {
 	mux.Handle("POST "+mailPath, &s.mail)
 	mux.Handle("POST "+hookcall.Path, &s.hooks)
 	// Profiles are for who owns the socket, and only there.
-	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
-	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
-	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	mux.HandleFunc("GET "+profilesPath, serveProfile)
 	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s.stop, s.gate = cancel, newGate(mux, s.pong)
 	s.http = &http.Server{
