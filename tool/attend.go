@@ -16,8 +16,10 @@ import (
 const (
 	attendAgain = time.Second
 	attendTries = 5
-	// attendLook is the interval at which a waiting command checks that the supervisor answers.
+	// attendLook is the first interval at which a waiting command checks that the supervisor answers,
+	// attendMost the longest: a command that waits all day leaves the machine at rest.
 	attendLook = 3 * time.Second
+	attendMost = time.Minute
 	// awakeWithin bounds the delay of a command that does not wait.
 	awakeWithin = 5 * time.Second
 )
@@ -83,6 +85,16 @@ func (t *Team) answers(ctx context.Context) error {
 // stop receives the error that the command is about to return: an error that only says that the
 // context has ended, such as that of an interrupted read, is replaced by the reason.
 func (t *Team) Attended(ctx context.Context) (_ context.Context, stop func(*error)) {
+	return t.attended(ctx, true)
+}
+
+// Kept is Attended for a program that shows the team and waits for nothing: it does not check that
+// the supervisor answers, and so wakes only when the supervisor has ended.
+func (t *Team) Kept(ctx context.Context) (_ context.Context, stop func(*error)) {
+	return t.attended(ctx, false)
+}
+
+func (t *Team) attended(ctx context.Context, asks bool) (_ context.Context, stop func(*error)) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var lost error
 	done := make(chan struct{})
@@ -93,7 +105,7 @@ func (t *Team) Attended(ctx context.Context) (_ context.Context, stop func(*erro
 			gone := false
 			if err == nil {
 				failed = 0
-				gone, err = t.awaitNeed(ctx, up)
+				gone, err = t.awaitNeed(ctx, up, asks)
 			}
 			if err == nil && !gone || ctx.Err() != nil {
 				continue
@@ -123,11 +135,16 @@ func (t *Team) Attended(ctx context.Context) (_ context.Context, stop func(*erro
 	}
 }
 
-// awaitNeed returns when the supervisor has ended or does not answer or, if none is running, when
-// the ledger has changed. If one was up a moment ago it returns at once: gone reports that.
-func (t *Team) awaitNeed(ctx context.Context, wasUp bool) (gone bool, err error) {
-	look := time.NewTicker(attendLook)
-	defer look.Stop()
+// nextLook is the pause after a check that the supervisor answers, by a command that has waited so
+// long: it grows with the wait.
+func nextLook(waited time.Duration) time.Duration {
+	return min(max(waited, attendLook), attendMost)
+}
+
+// awaitNeed returns when the supervisor has ended or, if asks, does not answer or, if none is
+// running, when the ledger has changed. If one was up a moment ago it returns at once: gone reports
+// that.
+func (t *Team) awaitNeed(ctx context.Context, wasUp, asks bool) (gone bool, err error) {
 	var ended <-chan struct{}
 	if pid, _ := t.supervisorPID(); pid != 0 {
 		if id, err := proc.Identify(pid); err == nil {
@@ -140,6 +157,12 @@ func (t *Team) awaitNeed(ctx context.Context, wasUp bool) (gone bool, err error)
 		}
 	}
 	if ended != nil {
+		began := time.Now()
+		look := time.NewTimer(attendLook)
+		defer look.Stop()
+		if !asks {
+			look.Stop()
+		}
 		for {
 			select {
 			case <-ended:
@@ -150,6 +173,7 @@ func (t *Team) awaitNeed(ctx context.Context, wasUp bool) (gone bool, err error)
 				if err := t.answers(ctx); err != nil {
 					return false, err
 				}
+				look.Reset(nextLook(time.Since(began)))
 			}
 		}
 	}

@@ -3,9 +3,13 @@ package tool
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"os"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/teamctl/teamctl/internal/filelock"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 )
@@ -101,6 +105,41 @@ func TestEveryWaitEndsWithTheReason(t *testing.T) {
 			if t.Failed() {
 				t.Fatal(name)
 			}
+		}
+	}
+}
+
+// A program that only shows the team does not ask the supervisor whether it answers: it would wake
+// both for ever. A command that waits does, less often the longer it waits.
+func TestKeptAsksNothing(t *testing.T) {
+	t.Parallel()
+	r := newTalkRig(t)
+	lock, ok, err := filelock.TryLock(r.Layout.SupervisorLock())
+	if err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	t.Cleanup(func() { _ = lock.Unlock() })
+	if err := os.WriteFile(r.Layout.SupervisorPID(), fmt.Appendf(nil, "%d\n%s\n", os.Getpid(), team.SupervisorAdopted), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var asked atomic.Int32
+	r.Env.Dial = func(context.Context, team.Layout, bool) (Supervisor, error) {
+		asked.Add(1)
+		return nil, team.Errorf(team.CodeUnavailable, "the supervisor does not answer").WithReason(team.ReasonHung)
+	}
+	kept, leave := r.Kept(t.Context())
+	attended, stop := r.Attended(t.Context())
+	<-attended.Done()
+	if err := kept.Err(); err != nil || asked.Load() != 1 {
+		t.Errorf("kept: %v, %d questions; want one, of the command that waits", err, asked.Load())
+	}
+	for _, end := range []func(*error){leave, stop} {
+		err := context.Canceled
+		end(&err)
+	}
+	for waited, want := range map[time.Duration]time.Duration{time.Second: attendLook, 20 * time.Second: 20 * time.Second, time.Hour: attendMost} {
+		if got := nextLook(waited); got != want {
+			t.Errorf("next look after %v: %v, want %v", waited, got, want)
 		}
 	}
 }

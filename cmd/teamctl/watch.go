@@ -267,8 +267,7 @@ func expandInTmux(ctx context.Context, format string) (string, error) {
 	return string(out), err
 }
 
-// attendedAgain is the pause of a screen after a supervisor did not answer or could not be
-// started.
+// attendedAgain is the pause of a screen after a supervisor could not be started.
 const attendedAgain = 10 * time.Second
 
 // keepAttended keeps the team's supervisor running until stop is called. A failure does not end
@@ -279,7 +278,7 @@ func keepAttended(ctx context.Context, t *tool.Team) (stop func()) {
 	go func() {
 		defer close(done)
 		for ctx.Err() == nil {
-			attended, leave := t.Attended(ctx)
+			attended, leave := t.Kept(ctx)
 			<-attended.Done()
 			err := attended.Err()
 			leave(&err)
