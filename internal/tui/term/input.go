@@ -29,6 +29,9 @@ func (t *Terminal) read(out chan<- Event) {
 	defer close(out)
 	var in input
 	for ev := range t.screen.EventQ() {
+		if _, ok := ev.(*tcell.EventResize); ok {
+			t.shown.lost.Store(true)
+		}
 		for _, e := range in.events(ev, time.Now()) {
 			drop := t.drop
 			if e.Kind == Gone {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -73,6 +74,7 @@ type Terminal struct {
 	quit                    chan struct{}
 	reader, painter, alerts sync.WaitGroup
 	once                    sync.Once
+	shown                   shown
 
 	mu      sync.Mutex // held while a frame is painted, and while the terminal is lent
 	paused  bool
@@ -95,7 +97,7 @@ func open(line tcell.Tty, dev *device, o Options, painted func(frame int, at tim
 	if !o.Color {
 		opts = append(opts, tcell.OptColors(0))
 	}
-	held := newValid(line)
+	held := newValid(&lean{Tty: line})
 	screen, err := tcell.NewTerminfoScreenFromTty(held, opts...)
 	if err == nil {
 		err = screen.Init()
@@ -113,6 +115,7 @@ func open(line tcell.Tty, dev *device, o Options, painted func(frame int, at tim
 		Events: events, screen: screen, dev: dev, line: line, held: held, tmux: o.Tmux, color: o.Color, painted: painted,
 		frames: make(chan Frame, 1), redo: make(chan struct{}, 1), drop: make(chan struct{}), quit: make(chan struct{}),
 	}
+	t.shown.lost.Store(true) // the library learns the size with the first frame
 	t.reader.Go(func() { t.read(events) })
 	t.painter.Go(t.paint)
 	return t, nil
@@ -158,8 +161,7 @@ func (t *Terminal) paint() {
 			t.mu.Unlock()
 		case f := <-t.frames:
 			t.mu.Lock()
-			if !t.paused {
-				t.put(f)
+			if !t.paused && t.put(f) {
 				t.screen.Show()
 			}
 			t.mu.Unlock()
@@ -170,20 +172,44 @@ func (t *Terminal) paint() {
 	}
 }
 
-func (t *Terminal) put(f Frame) {
+// shown is what the library's screen has been given. Most of a frame is that of the frame before:
+// a line that has not changed is not looked through again.
+type shown struct {
+	lost       atomic.Bool // the library's screen may have lost it: its size has changed
+	cols, rows int
+	lines      []string
+	cursor     bool
+	x, y       int
+}
+
+// put gives the library's screen what a frame changes, and reports whether it changes anything.
+func (t *Terminal) put(f Frame) (changes bool) {
 	cols, rows := t.screen.Size()
+	s := &t.shown
+	all := s.lost.Swap(false) || s.cols != cols || s.rows != rows
+	if all {
+		s.cols, s.rows, s.lines = cols, rows, make([]string, rows)
+	}
+	changes = all
 	for y := range rows {
 		line := ""
 		if y < len(f.Lines) {
 			line = f.Lines[y]
 		}
-		putLine(t.screen, y, cols, line)
+		if all || line != s.lines[y] {
+			putLine(t.screen, y, cols, line)
+			s.lines[y], changes = line, true
+		}
 	}
-	if f.Cursor {
-		t.screen.ShowCursor(f.X, f.Y)
-	} else {
-		t.screen.HideCursor()
+	if all || f.Cursor != s.cursor || f.X != s.x || f.Y != s.y {
+		s.cursor, s.x, s.y, changes = f.Cursor, f.X, f.Y, true
+		if f.Cursor {
+			t.screen.ShowCursor(f.X, f.Y)
+		} else {
+			t.screen.HideCursor()
+		}
 	}
+	return changes
 }
 
 // Pause restores the terminal while f uses it.
@@ -217,6 +243,7 @@ func (t *Terminal) release() error {
 // resume is the opposite of release.
 func (t *Terminal) resume() error {
 	defer t.dropping()()
+	t.shown.lost.Store(true)
 	return t.screen.Resume()
 }
 
