@@ -276,7 +276,7 @@ func (m *model) list(f *frame, s group, left, width, height int) []string {
 		case it.gone:
 			line = m.style.Dim(view.Cut("gone: "+strip(it.line(max(0, width-9))), width-3))
 		case i == at:
-			line = m.style.Bold(line)
+			line = m.style.boldText(line)
 		}
 		f.regions = append(f.regions, region{y: base + len(out), left: left, right: left + width, id: it.id})
 		if i == max(0, top) && top > 0 && i != at {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/teamctl/teamctl/internal/openpty"
 	"github.com/teamctl/teamctl/internal/view"
+	"github.com/teamctl/teamctl/team"
 )
 
 // still is a machine with one team that never changes. It counts how often the screen is asked for its
@@ -86,4 +87,26 @@ func TestRest(t *testing.T) {
 		}
 	}
 	<-done
+}
+
+// TestAgesTogether checks that ages which change at different moments of a second wake the screen once in it, and
+// only while it has the focus.
+func TestAgesTogether(t *testing.T) {
+	t.Parallel()
+	m := newModel()
+	second := time.Unix(1_800_000_000, 0)
+	r := &run{m: m, focused: true}
+	for _, began := range []time.Duration{200, 500, 900} {
+		m.snap.Tasks = append(m.snap.Tasks, view.Task{ID: "1", Status: team.TaskInProgress, Began: second.Add(-5*time.Second + began*time.Millisecond)})
+	}
+	for now, want := range map[time.Duration]time.Duration{0: time.Second, 100 * time.Millisecond: 900 * time.Millisecond, 950 * time.Millisecond: 1050 * time.Millisecond} {
+		m.now = second.Add(now)
+		if got := r.due(); got != want {
+			t.Errorf("at %v: %v; want %v", now, got, want)
+		}
+	}
+	r.focused = false
+	if got := r.due(); got != 0 {
+		t.Errorf("without the focus: %v", got)
+	}
 }

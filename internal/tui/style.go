@@ -64,6 +64,35 @@ func escapeLines(text string) string {
 // Bold makes text bold.
 func (s Style) Bold(t string) string { return s.sgr("1", t) }
 
+// wideGap is a number of spaces that takes more to write than a move of the cursor.
+const wideGap = 8
+
+// boldText is Bold for a row, without the wide gaps before its first colour: a row that is selected
+// is drawn twice, and spaces look the same.
+func (s Style) boldText(row string) string {
+	if !s.On {
+		return row
+	}
+	plain, colored := row, ""
+	if at := strings.IndexByte(row, 0x1b); at >= 0 {
+		plain, colored = row[:at], row[at:]
+	}
+	var b strings.Builder
+	for plain != "" {
+		at := strings.Index(plain, strings.Repeat(" ", wideGap))
+		if at < 0 {
+			break
+		}
+		rest := strings.TrimLeft(plain[at:], " ")
+		if at > 0 {
+			b.WriteString(s.Bold(plain[:at]))
+		}
+		b.WriteString(plain[at : len(plain)-len(rest)])
+		plain = rest
+	}
+	return b.String() + s.Bold(plain+colored)
+}
+
 // Dim is for less important text.
 func (s Style) Dim(t string) string { return s.sgr("2", t) }
 

@@ -29,3 +29,25 @@ func TestPadAndCut(t *testing.T) {
 		}
 	}
 }
+
+// TestBoldText checks that a selected row is bold without its wide gaps, as far as its first colour.
+func TestBoldText(t *testing.T) {
+	t.Parallel()
+	s := Style{On: true}
+	for row, want := range map[string]string{
+		"":                       "",
+		"a row":                  "\x1b[1ma row\x1b[0m",
+		"a  b         c":         "\x1b[1ma  b\x1b[0m         \x1b[1mc\x1b[0m",
+		"         a         ":    "         \x1b[1ma\x1b[0m         ",
+		"a \x1b[2mb         c":   "\x1b[1ma \x1b[2mb         c\x1b[0m",
+		"a        \x1b[2mb":      "\x1b[1ma\x1b[0m        \x1b[1m\x1b[2mb\x1b[0m",
+		"a        \x1b[0m     b": "\x1b[1ma\x1b[0m        \x1b[1m\x1b[0m     b\x1b[0m",
+	} {
+		if got := s.boldText(row); got != want {
+			t.Errorf("%q: %q; want %q", row, got, want)
+		}
+		if got := (Style{}).boldText(row); got != row {
+			t.Errorf("%q without colours: %q", row, got)
+		}
+	}
+}

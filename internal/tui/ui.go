@@ -272,7 +272,7 @@ func (r *run) due() time.Duration {
 	}
 	ages := func(t time.Time) {
 		if !t.IsZero() {
-			soonest(view.AgeChanges(r.m.now.Sub(t)))
+			soonest(onSecond(r.m.now, view.AgeChanges(r.m.now.Sub(t))))
 		}
 	}
 	switch r.m.at {
@@ -299,6 +299,17 @@ func (r *run) due() time.Duration {
 	default:
 	}
 	return d
+}
+
+// onSecond returns the time from now until the first whole second after d: ages that change at
+// different moments of a second are drawn together.
+func onSecond(now time.Time, d time.Duration) time.Duration {
+	at := now.Add(d)
+	on := at.Truncate(time.Second)
+	if on.Before(at) {
+		on = on.Add(time.Second)
+	}
+	return on.Sub(now)
 }
 
 // selectFirst makes the initial selection, once its row exists.
