@@ -5,9 +5,12 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -77,8 +80,20 @@ keeps running.`,
 	return cmd
 }
 
+// startTakes is the time after which a screen is at rest.
+const startTakes = time.Second
+
+// atRest returns the memory that the start has needed. The process is open all day: from then on its
+// memory matters more than the time of the collector.
+func atRest() {
+	debug.SetGCPercent(25)
+	debug.FreeOSMemory()
+}
+
 // screen shows the full screen until the person leaves it.
 func (a *app) screen(ctx context.Context, f screenFlags) error {
+	runtime.GOMAXPROCS(1) // what it does is short, and each handover between threads wakes one
+	defer time.AfterFunc(startTakes, atRest).Stop()
 	h := &screenHome{app: a, teams: map[string]*screenTeam{}, ctx: ctx, door: tool.DoorScreen}
 	defer h.close()
 	env, err := a.tools()

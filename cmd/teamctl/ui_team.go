@@ -102,10 +102,9 @@ func (s *screenTeam) Screen(ctx context.Context, name string, each func(view.Fra
 		return err
 	}
 	log := s.team.Layout.Bundle(m.Name).Log()
-	hub := s.env.Watch
-	if hub == nil {
-		hub = new(dirwatch.Hub)
-	}
+	// A hub of its own, which rests between two writes: a program that writes without a pause wakes
+	// the screen no more often than it looks.
+	hub := &dirwatch.Hub{Rest: frameEvery}
 	wrote := make(chan struct{}, 1)
 	stop, err := hub.Watch(filepath.Dir(log), func(e team.FileEvent) {
 		if !e.Lost && !e.Poll && filepath.Base(e.Name) != filepath.Base(log) {
@@ -120,18 +119,17 @@ func (s *screenTeam) Screen(ctx context.Context, name string, each func(view.Fra
 		return err
 	}
 	defer stop()
-	for {
-		// Looking at a screen starts no supervisor: otherwise the board could not show that there is
-		// none.
-		sup, err := s.team.RunningSupervisor(ctx)
-		if err != nil {
+	var sup tool.Supervisor
+	last := ""
+	for first := true; ; first = false {
+		text := ""
+		if text, sup, err = s.capture(ctx, sup, m.Name); err != nil {
 			return err
 		}
-		text, err := sup.Capture(ctx, m.Name, 0)
-		if err != nil {
-			return err
+		if text = strings.TrimRight(text, "\n"); first || text != last {
+			each(view.Frame{Lines: strings.Split(text, "\n"), At: time.Now()})
+			last = text
 		}
-		each(view.Frame{Lines: strings.Split(strings.TrimRight(text, "\n"), "\n"), At: time.Now()})
 		pause := time.NewTimer(frameEvery)
 		select {
 		case <-pause.C:
@@ -145,6 +143,23 @@ func (s *screenTeam) Screen(ctx context.Context, name string, each func(view.Fra
 			return nil
 		}
 	}
+}
+
+// capture asks sup, the supervisor that answered last, for a member's screen, or the one that runs
+// now: to find it takes as long as to ask it. It starts none: otherwise the board could not show
+// that there is none.
+func (s *screenTeam) capture(ctx context.Context, sup tool.Supervisor, name string) (string, tool.Supervisor, error) {
+	if sup != nil {
+		if text, err := sup.Capture(ctx, name, 0); err == nil || ctx.Err() != nil {
+			return text, sup, err
+		}
+	}
+	sup, err := s.team.RunningSupervisor(ctx)
+	if err != nil {
+		return "", nil, err
+	}
+	text, err := sup.Capture(ctx, name, 0)
+	return text, sup, err
 }
 
 // Do carries out what a person has asked for.
