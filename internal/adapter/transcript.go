@@ -43,6 +43,7 @@ type claudeRecord struct {
 type added struct {
 	at, text string // at is the id of its line
 	since    int    // how many times the conversation had been resumed
+	end      bool   // by the hook at the end of a turn: a resumed process has it
 	lost     bool   // the conversation went on without it
 }
 
@@ -92,6 +93,7 @@ type recordLine struct {
 	}
 	Attachment struct {
 		Type    string
+		Event   string `json:"hookEvent"`
 		Content json.RawMessage
 		Prompt  json.RawMessage
 	}
@@ -115,7 +117,7 @@ func (r *claudeRecord) line(line []byte) {
 	}
 	add := func(list []string) {
 		for _, s := range list {
-			t.added = append(t.added, added{at: l.UUID, text: s, since: r.resumed})
+			t.added = append(t.added, added{at: l.UUID, text: s, since: r.resumed, end: EndsTurn(Claude, l.Attachment.Event)})
 		}
 	}
 	switch l.Type {
@@ -186,7 +188,7 @@ func (r *claudeRecord) answer(parent string) {
 			r.t.came = append(r.t.came, a.text)
 			continue
 		default:
-			a.lost = a.since != r.resumed
+			a.lost = a.end || a.since != r.resumed // the next answer follows what the end of a turn has added
 		}
 		left = append(left, a)
 	}
@@ -258,7 +260,14 @@ func PromptHolds(cli, event string, in HookIn, parts ...string) bool {
 // Noted reports whether a hook has added a text with all parts that the model has not answered yet:
 // the running program has it, and loses it when it is killed.
 func (t Transcript) Noted(parts ...string) bool {
-	return slices.ContainsFunc(t.added, func(a added) bool { return hold([]string{a.text}, parts) })
+	return slices.ContainsFunc(t.added, func(a added) bool { return (!a.end || !a.lost) && hold([]string{a.text}, parts) })
+}
+
+// Kept reports whether the hook at the end of a turn has added a text with all parts that the model
+// has not answered yet. Claude Code resumes a conversation with it, and without what other hooks
+// have added to the last input.
+func (t Transcript) Kept(parts ...string) bool {
+	return slices.ContainsFunc(t.added, func(a added) bool { return a.end && !a.lost && hold([]string{a.text}, parts) })
 }
 
 // Queued reports whether the program has queued a text with all parts.

@@ -24,6 +24,8 @@ func tree(t *testing.T, lines ...[4]string) Transcript {
 		switch l[0] {
 		case "note":
 			out.Type, out.Attachment = "attachment", map[string]any{"type": "hook_additional_context", "content": []string{l[3]}}
+		case "end":
+			out.Type, out.Attachment = "attachment", map[string]any{"type": "hook_additional_context", "content": []string{l[3]}, "hookEvent": "Stop"}
 		case "reminder":
 			out.Type, out.Attachment = "attachment", map[string]any{"type": "task_reminder"}
 		case "own":
@@ -68,6 +70,30 @@ func TestAddedAndAnswered(t *testing.T) {
 		got := tree(t, c.lines...)
 		if got.Holds("the note") != c.holds || got.Noted("the note") != c.note {
 			t.Errorf("%s: holds %v, want %v; noted %v, want %v", name, got.Holds("the note"), c.holds, got.Noted("the note"), c.note)
+		}
+	}
+}
+
+// What the hook at the end of a turn has added stays in a conversation that is resumed, until an
+// answer that does not follow it shows that it does not. In the shape that Claude Code writes.
+func TestKept(t *testing.T) {
+	t.Parallel()
+	killed := [][4]string{{"user", "u", ""}, {"assistant", "a", "u", "m1"}, {"end", "n", "a", "the note"}, {"reminder", "s", "n"}}
+	for name, c := range map[string]struct {
+		lines             [][4]string
+		kept, noted, held bool
+	}{
+		"added to a prompt":          {[][4]string{{"user", "u", ""}, {"note", "n", "u", "the note"}}, false, true, false},
+		"killed":                     {killed, true, true, false},
+		"resumed":                    {append(killed[:4:4], [4]string{"user", "v", "s"}), true, true, false},
+		"resumed and answered":       {append(killed[:4:4], [4]string{"user", "v", "s"}, [4]string{"assistant", "b", "v", "m2"}), false, false, true},
+		"resumed without it":         {append(killed[:4:4], [4]string{"user", "v", "a"}, [4]string{"assistant", "b", "v", "m2"}), false, false, false},
+		"answered by the program":    {append(killed[:4:4], [4]string{"own", "o", "s"}), true, true, false},
+		"answered by it, then model": {append(killed[:4:4], [4]string{"own", "o", "s"}, [4]string{"user", "v", "o"}, [4]string{"assistant", "b", "v", "m2"}), false, false, true},
+	} {
+		got := tree(t, c.lines...)
+		if got.Kept("the note") != c.kept || got.Noted("the note") != c.noted || got.Holds("the note") != c.held {
+			t.Errorf("%s: kept %v, noted %v, holds %v", name, got.Kept("the note"), got.Noted("the note"), got.Holds("the note"))
 		}
 	}
 }

@@ -151,6 +151,63 @@ func TestKilledBeforeTheModelHasAnswered(t *testing.T) {
 	r.want(id, team.Injected)
 }
 
+// TestKilledAtTheEndOfATurn: what the hook at the end of a turn has added is in the conversation of the
+// process that resumes it. It is reminded of that once, and is given it again only if its next answer
+// does not follow it.
+func TestKilledAtTheEndOfATurn(t *testing.T) {
+	t.Parallel()
+	for name, keeps := range map[string]bool{"resumed with it": true, "resumed without it": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			p := r.program()
+			p.version("2.1.329")
+			line := func(kind, id, parent string, more map[string]any) {
+				more["type"], more["uuid"], more["parentUuid"] = kind, id, parent
+				p.write(more)
+			}
+			message := func(id, text string) map[string]any {
+				return map[string]any{"message": map[string]any{"id": id, "stop_reason": "end_turn", "content": []any{map[string]any{"type": "text", "text": text}}}}
+			}
+			line("user", "prompt", "", message("", "go on"))
+			line("assistant", "first", "prompt", message("m1", "done"))
+			id := r.post("important")
+			line("attachment", "context", "first", map[string]any{"attachment": map[string]any{
+				"type": "hook_additional_context", "hookEvent": "Stop", "content": []string{text(t, r.call("Stop", p.input("")))}}})
+			p.restarted()
+			r.call("SessionStart", p.input(`,"source":"resume"`))
+			c, err := courier.ReadConversation(r.team.Layout.Bundle("ann"), r.ann.SessionKey)
+			if c.Working = false; err == nil { // nothing has told of the end of the turn that was killed
+				err = courier.WriteConversation(r.team.Layout.Bundle("ann"), c)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := text(t, r.call("Wait", p.input(""))); !strings.Contains(got, remindText) || strings.Contains(got, "important") {
+				t.Errorf("the waiting hook says %q", got)
+			}
+			if got := r.call("UserPromptSubmit", p.input("")); got != (adapter.HookReply{}) {
+				t.Errorf("given again: %+v", got)
+			}
+			r.want(id, team.Injected)
+			follows := map[bool]string{true: "context", false: "first"}[keeps]
+			line("user", "next", follows, message("", "reminded"))
+			line("assistant", "second", "next", message("m2", "done"))
+			if keeps {
+				if got := r.call("Stop", p.input("")); got != (adapter.HookReply{}) {
+					t.Errorf("given again: %+v", got)
+				}
+				r.want(id, team.Accepted)
+				return
+			}
+			p.restarted() // else it has 30 s to come
+			if got := text(t, r.call("UserPromptSubmit", p.input(""))); !strings.Contains(got, "important") || !strings.Contains(got, "may know") {
+				t.Errorf("what the conversation lacks: %q", got)
+			}
+		})
+	}
+}
+
 // The resumed process has what the transcript of its conversation holds whole and its model has
 // answered.
 func TestKilledAndInTheTranscript(t *testing.T) {

@@ -49,6 +49,7 @@ type handed struct {
 	Out          bool      `json:"out"`  // the answer was written
 	queued       bool      // the program has it in its own queue
 	noted        bool      // the program has it in the conversation, and its model has not answered
+	kept         bool      // noted, and given to an earlier process
 	Lost         bool      `json:"lost"` // the conversation was compacted before there was evidence that it was read
 }
 
@@ -163,6 +164,28 @@ func (r *run) hand(ctx context.Context, t *tool.Team, waiting []ledger.Outgoing)
 		_, berr = box.MarkRead(ctx, ids...)
 	}
 	return true, firstError(err, berr)
+}
+
+// remindText wakes an agent whose conversation has mail that its model has not answered.
+const remindText = "Mail from your team was handed to you before your program was started again, at the end of a turn, and your conversation has it. Act on it now if you have not."
+
+// remind wakes an agent that was resumed with mail which its model has not answered. The mail is not
+// given again: the answer shows whether the conversation has it. What it lacks then is given again.
+func (r *run) remind(pending []handed) (bool, error) {
+	g, kept := readGiven(r.bundle), false
+	for _, h := range pending {
+		if was := g.find(h.ID); h.kept && was != nil {
+			was.Generation, was.At, was.Out, kept = r.gen, r.now, true, true
+		}
+	}
+	reply, ok := adapter.GiveMail(r.CLI, r.Event, r.version, remindText)
+	if !kept || !ok {
+		return false, nil
+	}
+	if err := r.writeGiven(g); err != nil {
+		return false, err
+	}
+	return true, r.Write(reply)
 }
 
 // turnEnds resets the counter when a turn ends for good, or another begins.

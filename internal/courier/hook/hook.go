@@ -26,7 +26,9 @@
 //     since.
 //
 // An answer at the end of a turn may return as the prompt of the next turn; it then counts as given
-// by the hook of that prompt. It is lost if the process is killed before that.
+// by the hook of that prompt. It is lost if the process is killed before that. Claude Code adds it to
+// the conversation instead, and a process that resumes the conversation has it: an agent that has not
+// answered is reminded of it once, and the next answer shows whether the conversation has it.
 //
 // Messages are given again, with a remark that they may be known, in these cases: an earlier
 // generation got them and its transcript lacks them; a turn has ended or was interrupted without
@@ -226,7 +228,8 @@ func (r *run) give(ctx context.Context, t *tool.Team, c tool.Caller) (bool, erro
 	if err == nil {
 		waiting, err = r.untyped(waiting)
 	}
-	if err != nil || adapter.TakesMail(r.CLI, r.Event) == "" || r.hook.Helper != "" || len(waiting) == 0 {
+	wakes := r.Event == adapter.Wait && slices.ContainsFunc(pending, func(h handed) bool { return h.kept })
+	if err != nil || adapter.TakesMail(r.CLI, r.Event) == "" || r.hook.Helper != "" || len(waiting) == 0 && !wakes {
 		return false, err
 	}
 	if slices.ContainsFunc(pending, r.holdsUp) || adapter.WokenByMail(r.CLI, r.Event, r.Input) {
@@ -237,6 +240,9 @@ func (r *run) give(ctx context.Context, t *tool.Team, c tool.Caller) (bool, erro
 	}
 	if no, err := r.blocked(ctx, t, c.Session); no || err != nil {
 		return false, err
+	}
+	if len(waiting) == 0 {
+		return r.remind(pending)
 	}
 	return r.hand(ctx, t, waiting)
 }

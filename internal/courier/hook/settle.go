@@ -40,6 +40,7 @@ type verdict struct {
 	queued   bool // pending in the program's own queue
 	noted    bool // pending in the conversation: the model has not answered yet
 	prompted bool // pending as the prompt of the beginning turn
+	kept     bool // pending in the conversation that an earlier process had, and that this one has resumed
 }
 
 type state int
@@ -83,7 +84,7 @@ func (r *run) settle(ctx context.Context, t *tool.Team, waiting []ledger.Outgoin
 				h, changed = r.prompted(&g, o.Message.ID, from), true
 			}
 			wait := *h
-			wait.queued, wait.noted = v.queued, v.noted
+			wait.queued, wait.noted, wait.kept = v.queued, v.noted, v.kept
 			pending = append(pending, wait)
 		}
 	}
@@ -147,6 +148,8 @@ func (r *run) judge(ctx context.Context, t *tool.Team, h *handed, o ledger.Outgo
 	switch {
 	case same && records && tr.Noted(parts...):
 		return verdict{noted: true}
+	case h != nil && h.Conversation == r.hook.Conversation && records && tr.Kept(parts...):
+		return verdict{noted: true, kept: true}
 	case !same || !h.Out: // the process is gone, the conversation is over, or the hook died
 		return verdict{state: isOpen}
 	case h.Lost:
