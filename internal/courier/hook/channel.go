@@ -111,6 +111,10 @@ func (h *channel) bring(ctx context.Context, mail []team.Mail) []team.Outcome {
 		h.Later(left)
 		return out
 	}
+	if h.notYet != "" { // at rest in another look: its turn has just ended, and its first hook may still come
+		h.Later(courier.LookAgain)
+		return courier.Held(mail, h.notYet)
+	}
 	if h.waiterLives() { // it may be killed before it gives the mail, without a notice
 		h.alone = time.Time{}
 		h.Later(courier.LookAgain)

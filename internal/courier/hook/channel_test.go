@@ -24,7 +24,7 @@ func prepared(t *testing.T, f courier.Facts, s courier.Screen) courier.Facts {
 }
 
 // woken returns a channel to a Gemini CLI on a screen, whose hooks run.
-func woken(t *testing.T, s *couriertest.Screen) (*channel, courier.Facts, *couriertest.Watcher) {
+func woken(t *testing.T, s courier.Screen) (*channel, courier.Facts, *couriertest.Watcher) {
 	t.Helper()
 	f := prepared(t, courier.Facts{
 		Layout: team.Home{Dir: t.TempDir()}.Team("demo"), Bundle: team.Bundle(t.TempDir()), Name: "gem", AgentID: "gem@demo", Generation: "g1",

@@ -26,6 +26,7 @@ const (
 type deafness struct {
 	patience time.Duration // heardWithin
 	atRest   time.Time     // since when it is at rest without a hook heard; zero: it is not
+	notYet   string        // why it is not at rest, while its first hook is awaited; "" if it is, or none is awaited
 	deaf     time.Time     // since when its hooks are known not to run; zero: they may run
 	called   time.Time     // time of the last typed wake-up
 	wakeUps  int           // consecutive wake-ups without effect
@@ -95,6 +96,7 @@ func (h *channel) typeMail(ctx context.Context, mail, typed []team.Mail, err err
 // isDeaf reports whether no hook of the program runs, as far as known.
 func (h *channel) isDeaf(ctx context.Context) bool {
 	at, ever := h.heardAt()
+	h.notYet = ""
 	switch {
 	case !h.deaf.IsZero() && ever && at.After(h.deaf):
 		h.deaf, h.atRest, h.wakeUps = time.Time{}, time.Time{}, 0
@@ -107,7 +109,7 @@ func (h *channel) isDeaf(ctx context.Context) bool {
 		return false
 	}
 	if why, _ := h.Blocked(ctx); why != "" {
-		h.atRest = time.Time{}
+		h.atRest, h.notYet = time.Time{}, why
 		return false
 	}
 	if h.atRest.IsZero() {

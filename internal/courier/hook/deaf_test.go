@@ -54,6 +54,37 @@ func TestMailWithoutHooks(t *testing.T) {
 	w.Wait(t, "hooks", 0, saysNoHooks(false))
 }
 
+// endsNow is a screen that is at rest from the second look on.
+type endsNow struct {
+	*couriertest.Screen
+	looks int
+}
+
+func (s *endsNow) Scrolling(ctx context.Context) (bool, error) {
+	s.looks++
+	return s.looks == 1, nil
+}
+
+// TestNoWakeUpAtTheEndOfATurn: an agent whose first hook is awaited is not woken at the end of a turn,
+// where one look finds it at work and the next at rest: if no hook runs, that is a turn for nothing,
+// before the one of the mail.
+func TestNoWakeUpAtTheEndOfATurn(t *testing.T) {
+	t.Parallel()
+	s := &endsNow{Screen: &couriertest.Screen{}}
+	h, f, w := woken(t, s)
+	if err := os.Remove(courier.SeenPath(f.Bundle)); err != nil {
+		t.Fatal(err)
+	}
+	if out := h.Deliver(t.Context(), couriertest.Mail("a")); out[0].State != team.Held || out[0].Reason == "" || s.Lines() != "" {
+		t.Fatalf("%+v, typed %q", out, s.Lines())
+	}
+	h.patience = 0
+	if out := h.Deliver(t.Context(), couriertest.Mail("a")); out[0].State != team.Accepted || s.Lines() != "text of a" {
+		t.Errorf("%+v, typed %q", out, s.Lines())
+	}
+	w.Wait(t, "no hooks", 0, saysNoHooks(true))
+}
+
 // A partly typed message is typed to its end even if a hook is heard meanwhile: hooks skip it.
 func TestTypedMailStaysTyped(t *testing.T) {
 	t.Parallel()
