@@ -16,6 +16,7 @@ type program struct {
 	env   []string // nil: the environment of bench
 	input string   // the file that it reads; "": nothing
 	times []time.Duration
+	used  []time.Duration // processor time of each, of the process alone
 }
 
 // interleave starts every program once a round, in another order each round, so
@@ -26,12 +27,12 @@ func interleave(ctx context.Context, rounds int, programs []*program) error {
 	for r := range warm + rounds {
 		for i := range programs {
 			p := programs[(i+r)%len(programs)]
-			d, err := once(ctx, p)
+			d, used, err := onceUsing(ctx, p)
 			if err != nil {
 				return err
 			}
 			if r >= warm {
-				p.times = append(p.times, d)
+				p.times, p.used = append(p.times, d), append(p.used, used)
 			}
 		}
 	}
@@ -40,16 +41,22 @@ func interleave(ctx context.Context, rounds int, programs []*program) error {
 
 // once is the time from before fork to after wait.
 func once(ctx context.Context, p *program) (time.Duration, error) {
+	d, _, err := onceUsing(ctx, p)
+	return d, err
+}
+
+// onceUsing is once with the processor time of the process.
+func onceUsing(ctx context.Context, p *program) (d, used time.Duration, err error) {
 	if err := ctx.Err(); err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	path, err := exec.LookPath(p.argv[0])
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	defer null.Close()
 	env := p.env
@@ -59,7 +66,7 @@ func once(ctx context.Context, p *program) (time.Duration, error) {
 	stdin := null
 	if p.input != "" {
 		if stdin, err = os.Open(p.input); err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 		defer stdin.Close()
 	}
@@ -67,17 +74,17 @@ func once(ctx context.Context, p *program) (time.Duration, error) {
 	begin := time.Now()
 	proc, err := os.StartProcess(path, p.argv, &os.ProcAttr{Env: env, Files: []*os.File{stdin, null, os.Stderr}})
 	if err != nil {
-		return 0, fmt.Errorf("start %s: %w", p.label, err)
+		return 0, 0, fmt.Errorf("start %s: %w", p.label, err)
 	}
 	state, err := proc.Wait()
-	d := time.Since(begin)
+	d = time.Since(begin)
 	if err != nil {
-		return 0, fmt.Errorf("wait for %s: %w", p.label, err)
+		return 0, 0, fmt.Errorf("wait for %s: %w", p.label, err)
 	}
 	if !state.Success() {
-		return 0, fmt.Errorf("%s: %s", p.label, state)
+		return 0, 0, fmt.Errorf("%s: %s", p.label, state)
 	}
-	return d, nil
+	return d, state.UserTime() + state.SystemTime(), nil
 }
 
 // quantile q (0 to 1) of the times, which must not be empty; 0.5 is the median.
