@@ -26,7 +26,7 @@ var screens = benchmark{name: "screens", title: "The full screen", run: runScree
 const screensNote = `The floor is a program on the same terminal library that shows fifty lines and moves a mark by a line for each key, on the same terminal (200 by 50). A key is timed from its write to the last byte of what it changes; ` +
 	`an event from the end of its commit. Full paint is when the members, the tasks and the keys have all been written. What tmux itself takes is not measured: the members are on PTYs. ` +
 	`A run beside other work says little by its milliseconds: the floor of the same run shows how much of a figure is the machine. ` +
-	`Each second in which an age is repainted costs more than one wake-up, since the loop, the painter and the reader of the terminal are on threads of their own.`
+	`Each second in which an age is repainted costs more than one wake-up: the monitor of Go's runtime wakes with each timer and while there is work, and the terminal tells that it has taken what was written.`
 
 const (
 	screenCols, screenRows = 200, 50
