@@ -33,8 +33,9 @@ type Box struct {
 	// while not in use.
 	parked string
 
-	mu   sync.Mutex
-	seen cursor // guarded by mu
+	mu    sync.Mutex
+	seen  cursor // guarded by mu
+	quiet quiet  // guarded by mu
 }
 
 // Open returns agent's mailbox in inboxesDir, with its locks in locksDir. It

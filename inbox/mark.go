@@ -10,7 +10,12 @@ import (
 
 // Unread returns the messages not marked as read, oldest first. It reads only
 // what follows the entries that it has already seen read.
+//
+// It takes no lock while the file is as it was when nothing in it was unread.
 func (b *Box) Unread(ctx context.Context) ([]Entry, error) {
+	if b.stillQuiet() {
+		return nil, nil
+	}
 	var out []Entry
 	err := b.hold(ctx, "read", false, false, func(h *holding) error {
 		v, err := h.view()
@@ -19,6 +24,7 @@ func (b *Box) Unread(ctx context.Context) ([]Entry, error) {
 		}
 		out = v.unread()
 		h.box.remember(v)
+		h.box.rememberQuiet(v, out)
 		return nil
 	})
 	return out, err

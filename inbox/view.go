@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"time"
 )
 
 // A reader returns for every message, and a mailbox grows: so it remembers the
@@ -108,6 +109,41 @@ func (b *Box) remember(v *view) {
 	b.mu.Lock()
 	b.seen = c
 	b.mu.Unlock()
+}
+
+// quiet is the state of a file in which nothing was unread. An entry changes the size
+// of the file, or its inode.
+type quiet struct {
+	known bool
+	info  fs.FileInfo // nil: there was no file
+}
+
+// quietAfter is the age from which the time of a file tells a later change apart, as
+// the clock of a filesystem has ticks.
+const quietAfter = 100 * time.Millisecond
+
+// rememberQuiet stores the state of the file if nothing in it is unread.
+func (b *Box) rememberQuiet(v *view, unread []Entry) {
+	q := quiet{info: v.info}
+	q.known = len(unread) == 0 && (v.info == nil || time.Since(v.info.ModTime()) >= quietAfter)
+	b.mu.Lock()
+	b.quiet = q
+	b.mu.Unlock()
+}
+
+// stillQuiet reports that the file has not changed since nothing in it was unread.
+func (b *Box) stillQuiet() bool {
+	b.mu.Lock()
+	q := b.quiet
+	b.mu.Unlock()
+	if !q.known {
+		return false
+	}
+	now, err := os.Lstat(b.Path())
+	if q.info == nil || err != nil {
+		return q.info == nil && errors.Is(err, fs.ErrNotExist)
+	}
+	return os.SameFile(q.info, now) && q.info.Size() == now.Size() && q.info.ModTime().Equal(now.ModTime())
 }
 
 // pageSize is the smallest unit in which a file is written; the death of the
