@@ -39,6 +39,16 @@ func (s *Shared) Open(ctx context.Context, path string, opts Options) (db *DB, r
 	return d.db, sync.OnceValue(func() error { return s.release(path, d) }), nil
 }
 
+// Lend makes Open return db for path. Its owner closes it, after all other users have released it.
+func (s *Shared) Lend(path string, db *DB) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.dbs == nil {
+		s.dbs = map[string]*sharedDB{}
+	}
+	s.dbs[path] = &sharedDB{db: db, users: 1} // the owner, which does not release it
+}
+
 func (s *Shared) release(path string, d *sharedDB) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -24,13 +24,13 @@ import (
 // app is what the commands share: global flags, output, and what they open. Nothing is opened
 // before a command needs it.
 type app struct {
-	watch   team.Watcher   // shared by the agents in one process; if nil, each team opens its own
-	ledgers *ledger.Shared // likewise
-	out     *output
-	stdin   io.Reader
-	team    string   // --team
-	as      string   // --as
-	given   []string // the arguments of the command
+	watch  team.Watcher // shared by the agents in one process; if nil, each team opens its own
+	opener opener       // likewise
+	out    *output
+	stdin  io.Reader
+	team   string   // --team
+	as     string   // --as
+	given  []string // the arguments of the command
 
 	served bool // runs for a program of the person's, which may withhold variables
 
@@ -41,6 +41,13 @@ type app struct {
 	interrupt atomic.Pointer[func() bool]
 
 	due time.Duration // interval of --watch without changes; 0: none
+}
+
+// opener is how ledgers are opened and written. Its zero value opens one for each team, and writes
+// through the team's supervisor.
+type opener struct {
+	ledgers *ledger.Shared
+	writer  func(l team.Layout, direct ledger.Writer) (ledger.Writer, tool.Settler)
 }
 
 // Groups of commands in the help, in order.
@@ -250,7 +257,11 @@ func (a *app) toolsIn(home team.Home) (*tool.Env, error) {
 	if err != nil {
 		dir = "" // the directory was removed: it selects no team
 	}
-	return &tool.Env{Home: home, Dial: control.DialerFrom([]string{exe}, a.origin), Writer: control.Writer, Watch: a.watch, Ledgers: a.ledgers, Dir: dir,
+	writer := a.opener.writer
+	if writer == nil {
+		writer = control.Writer
+	}
+	return &tool.Env{Home: home, Dial: control.DialerFrom([]string{exe}, a.origin), Writer: writer, Watch: a.watch, Ledgers: a.opener.ledgers, Dir: dir,
 		CheckModel: models.Check(home), Price: models.Price(home), CheckConfine: program.CheckConfine, Models: models.List(home),
 		OwnSpecs:     func() ([]team.AgentSpec, []error) { return specfile.ReadAll(specfile.Dir(home)) },
 		BrokenSkills: program.BrokenSkills(home),

@@ -116,7 +116,7 @@ func (a *app) supervise(ctx context.Context, direct bool, listening func() error
 	if err := cgroup.Leave(); err != nil {
 		log.Warn("cannot leave the control group of the agent that started me", "err", err)
 	}
-	p := parts{exe: exe, idle: idle, layout: tool.Canonical(ctx, home.Team(key)), log: log}
+	p := parts{exe: exe, idle: idle, home: home, layout: tool.Canonical(ctx, home.Team(key)), log: log}
 	up := func() {
 		if err := listening(); err != nil {
 			log.Warn("notify the service manager", "err", err)
@@ -153,11 +153,12 @@ func lineArgv(exe string, l team.Layout) []string {
 type parts struct {
 	exe    string
 	idle   time.Duration
+	home   team.Home // as callers in this process find it
 	layout team.Layout
 	log    *slog.Logger
 }
 
-func (p parts) build(ctx context.Context, cfg *supervisor.Config) (func(), error) {
+func (p parts) build(ctx context.Context, inside control.Inside, cfg *supervisor.Config) (func(), error) {
 	notifier, err := bundle.Listen(p.layout.NotifySocket())
 	if err != nil {
 		return nil, err
@@ -178,7 +179,7 @@ func (p parts) build(ctx context.Context, cfg *supervisor.Config) (func(), error
 		cfg.Before.Close = func(ctx context.Context) error { return errors.Join(old.CloseTeam(ctx), old.Close()) }
 	}
 	pt := pty.New(pty.Options{Layout: p.layout, ShimArgv: []string{p.exe, "shim"}, Notifier: notifier, Log: p.log})
-	in := inproc.New(inproc.Options{Layout: p.layout, Run: runInProcess(ctx, hub), Log: p.log})
+	in := inproc.New(inproc.Options{Layout: p.layout, Run: runInProcess(ctx, hub, p.join(inside)), Log: p.log})
 	notes, stop := relay(notifier)
 	cfg.Backends = map[string]backends.Backend{tm.Name(): tm, pt.Name(): pt, in.Name(): in}
 	cfg.Launcher = launcher{exe: p.exe, home: p.layout.Home, log: p.log}
@@ -239,17 +240,29 @@ func relay(n *bundle.Notifier) (<-chan supervisor.Note, func()) {
 	}
 }
 
+// join returns how agents in this process open their team: its ledger is the supervisor's, and they
+// write and mail as it does.
+func (p parts) join(inside control.Inside) opener {
+	o := opener{ledgers: new(ledger.Shared), writer: func(l team.Layout, direct ledger.Writer) (ledger.Writer, tool.Settler) {
+		if l.Dir != p.layout.Dir {
+			return control.Writer(l, direct)
+		}
+		return inside.Writer, inside.Mail
+	}}
+	o.ledgers.Lend(p.home.Team(p.layout.Key).Ledger(), inside.DB)
+	return o
+}
+
 // runInProcess runs a built-in agent as a goroutine of the supervisor: the same command line,
-// parsed by the same command. All agents share hub and one open ledger, whose readers are not those
-// of the supervisor; from the supervisor's context they have the steps at which tests end them.
-func runInProcess(supervisor context.Context, hub *dirwatch.Hub) func(context.Context, backends.Launch, io.Writer) error {
-	ledgers := new(ledger.Shared)
+// parsed by the same command. All agents share hub and what joined opens; from the supervisor's
+// context they have the steps at which tests end them.
+func runInProcess(supervisor context.Context, hub *dirwatch.Hub, joined opener) func(context.Context, backends.Launch, io.Writer) error {
 	return func(ctx context.Context, l backends.Launch, out io.Writer) error {
 		own := map[string]func(*app, *workplace) *cobra.Command{"worker": newWorkerAt, "llm": newLLMAt}
 		if len(l.Argv) < 2 || own[l.Argv[1]] == nil {
 			return team.Errorf(team.CodeInvalid, "only built-in agents run in-process").WithHint("--backend tmux or pty")
 		}
-		a := &app{out: newOutput(os.Stdout, os.Stderr, false), stdin: strings.NewReader(""), watch: hub, ledgers: ledgers}
+		a := &app{out: newOutput(os.Stdout, os.Stderr, false), stdin: strings.NewReader(""), watch: hub, opener: joined}
 		at := &workplace{dir: l.Dir, environ: append(slices.Clone(l.Env), team.EnvGen+"="+l.Generation), out: out}
 		cmd := own[l.Argv[1]](a, at)
 		cmd.SetArgs(l.Argv[2:])

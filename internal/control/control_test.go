@@ -58,7 +58,7 @@ func superviseMain(key string) int {
 	err = Serve(ctx, ServeIn{
 		Layout: home.Team(key), Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 		Listening: func() { ready(nil) },
-		Build: func(_ context.Context, cfg *supervisor.Config) (func(), error) {
+		Build: func(_ context.Context, _ Inside, cfg *supervisor.Config) (func(), error) {
 			cfg.Backends = map[string]backends.Backend{}
 			stopsAt("built")
 			if path := os.Getenv("TEST_BUILD_WAITS"); path != "" {

@@ -45,14 +45,23 @@ type server struct {
 type ServeIn struct {
 	Layout team.Layout
 	// Build makes the supervisor's parts once the lock is held: its configuration
-	// (Ledger and Log are filled in here) and what to release at the end.
-	Build func(ctx context.Context, cfg *supervisor.Config) (release func(), err error)
+	// (Ledger and Log are filled in here) and what to release at the end. The release
+	// ends all users of inside.
+	Build func(ctx context.Context, inside Inside, cfg *supervisor.Config) (release func(), err error)
 	Log   *slog.Logger
 	// Hook runs an agent's hook for which nothing waits, and reports whether it has; nil: every hook
 	// runs in a process of its own.
 	Hook func(context.Context, *ledger.Ledger, hookcall.Request) bool
 	// Listening is called once the socket answers.
 	Listening func()
+}
+
+// Inside is what agents in the supervisor's process use where others use its socket: the
+// ledger that it has open, its group commit, and its queue of mail.
+type Inside struct {
+	DB     *ledger.DB
+	Writer ledger.Writer
+	Mail   tool.Settler
 }
 
 // Serve is the supervisor's process: it holds the team's lock, serves the socket,
@@ -121,7 +130,8 @@ func Serve(ctx context.Context, in ServeIn) (err error) {
 		return err
 	}
 	cfg.Before = supervisor.Before{Restored: restored, From: place.From, Words: words}
-	release, err := in.Build(ctx, &cfg)
+	inside := Inside{DB: db, Writer: group, Mail: mail.NewQueue(mail.Mailer{Layout: l, Ledger: cfg.Ledger})}
+	release, err := in.Build(ctx, inside, &cfg)
 	if err != nil {
 		return err
 	}
@@ -140,7 +150,7 @@ func Serve(ctx context.Context, in ServeIn) (err error) {
 	}
 	s.sup, s.writer = sup, group
 	s.ops.frames = opFrames{group}
-	s.mail.frames = mailFrames{mail.NewQueue(mail.Mailer{Layout: l, Ledger: cfg.Ledger})}
+	s.mail.frames = mailFrames{inside.Mail}
 	s.hooks.frames = hookFrames{cfg.Ledger, in.Hook}
 	err = s.serve(ctx, in)
 	if keep.isLost() {
