@@ -103,6 +103,7 @@ type Ledger interface {
 	Deliveries(ctx context.Context, messageID string) ([]ledger.Delivery, error)
 	Mark(ctx context.Context, m ledger.DeliveryMark) (moved bool, err error)
 	Changes(ctx context.Context) (wakes <-chan struct{}, stop func(), err error)
+	ChangesFor(ctx context.Context, member string) (wakes <-chan struct{}, stop func(), err error)
 }
 
 // Mailbox is the part of its mailbox that the worker uses; *inbox.Box implements it.

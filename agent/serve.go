@@ -67,7 +67,7 @@ func Serve(ctx context.Context, id Identity, env Env, in ServeIn) error {
 	s := &server{
 		limits: newLimits(newWorker(id, env), in.Quota), in: in, kept: map[string]inFile{}, running: map[int64]*running{}, asks: make(chan ask), ended: make(chan *running),
 	}
-	changes, stop, err := env.Ledger.Changes(ctx)
+	changes, stop, err := env.Ledger.ChangesFor(ctx, id.Session)
 	if err != nil {
 		return fmt.Errorf("agent %s: watch the ledger: %w", id.AgentID, err)
 	}

@@ -40,8 +40,11 @@ type watch struct {
 	done             chan struct{}
 }
 
-// consumer is a caller of Changes.
-type consumer struct{ out chan struct{} }
+// consumer is a caller of Changes, or of ChangesFor with a member.
+type consumer struct {
+	out    chan struct{}
+	member string
+}
 
 // wake leaves at most one token. The caller holds DB.mu.
 func (c *consumer) wake() {
@@ -58,6 +61,19 @@ func (c *consumer) wake() {
 // watching. All callers for one DB share one connection and one watch of the
 // files. stop closes the channel; so does the end of ctx, and DB.Close.
 func (l *Ledger) Changes(ctx context.Context) (wakes <-chan struct{}, stop func(), err error) {
+	return l.changes(ctx, "")
+}
+
+// ChangesFor is Changes for the process of a member, by its session key: it need not
+// receive for what is of no concern to that member's turns and mail. These are the
+// turns of other members, unless a turn of the member waits for their place in a lane,
+// mail of others, and what the member writes about itself. Commits of other processes
+// are taken to concern it.
+func (l *Ledger) ChangesFor(ctx context.Context, member string) (wakes <-chan struct{}, stop func(), err error) {
+	return l.changes(ctx, member)
+}
+
+func (l *Ledger) changes(ctx context.Context, member string) (wakes <-chan struct{}, stop func(), err error) {
 	db := l.db
 	db.watching.Lock()
 	defer db.watching.Unlock()
@@ -66,7 +82,7 @@ func (l *Ledger) Changes(ctx context.Context) (wakes <-chan struct{}, stop func(
 			return nil, nil, err
 		}
 	}
-	c := &consumer{out: make(chan struct{}, 1)}
+	c := &consumer{out: make(chan struct{}, 1), member: member}
 	c.wake()
 	db.mu.Lock()
 	if db.closed {
@@ -213,7 +229,7 @@ func (w *watch) loop(seen int64) {
 		case <-w.quit:
 			return
 		case <-w.gone: // the team was removed: the consumer's next read reports it
-			w.db.poke()
+			w.db.pokeAll()
 		case <-w.file:
 			if next != settleGrowth*settleFirst {
 				next = settleGrowth * settleFirst
@@ -223,14 +239,16 @@ func (w *watch) loop(seen int64) {
 			next = settleLast + 1
 			timer.Reset(settleFirst)
 		case <-w.lost:
-			w.db.poke()
+			w.db.pokeAll()
 			next = settleGrowth * settleFirst
 			timer.Reset(settleFirst)
 		case <-timer.C:
 			v, err := w.version()
 			if err != nil || v != seen {
 				seen = v
-				w.db.poke()
+				if err != nil || v == 0 || w.db.mayBeForeign() { // its own were told at once
+					w.db.pokeAll()
+				}
 				w.armDue(due)
 			}
 			if next > settleLast {
@@ -240,7 +258,7 @@ func (w *watch) loop(seen int64) {
 			timer.Reset(next)
 			next *= settleGrowth
 		case <-due.C:
-			w.db.poke()
+			w.db.pokeAll()
 			w.armDue(due)
 		}
 	}
@@ -277,12 +295,20 @@ func (w *watch) close() error {
 	return errors.Join(errs...)
 }
 
-// poke wakes all consumers, after a commit of this process without waiting for
-// a file event.
-func (db *DB) poke() {
+// poke wakes the consumers whom something concerns, after a commit of this process
+// without waiting for a file event.
+func (db *DB) poke(told reach) {
+	if !told.some {
+		return
+	}
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	for c := range db.consumers {
-		c.wake()
+		if told.has(c.member) {
+			c.wake()
+		}
 	}
 }
+
+// pokeAll wakes all consumers.
+func (db *DB) pokeAll() { db.poke(reach{some: true, all: true}) }

@@ -201,6 +201,9 @@ func (t *tx) mark(m DeliveryMark) (bool, error) {
 	if _, err := t.exec(sqlDeliverySet, m.State, m.Reason, m.Evidence, t.now, m.MessageID, d.Recipient); err != nil {
 		return false, err
 	}
+	if t.who != d.Recipient { // otherwise it knows
+		t.concern(d.Session)
+	}
 	return true, t.event(Event{Who: d.Recipient, What: team.MessageEvents + string(m.State), ID: d.MessageID,
 		Before: string(d.State), After: string(m.State), Data: json.RawMessage(mustJSON(markData{m.Reason, m.Evidence}))})
 }

@@ -91,6 +91,12 @@ func updateMember(t *tx, p MemberPatch) (Member, error) {
 			return before, err
 		}
 	}
+	switch {
+	case m.Role != before.Role: // others may be led by it
+		t.reach.everyone()
+	case t.who != m.Name: // otherwise it knows
+		t.concern(m.SessionKey)
+	}
 	if p.TokenHash != nil {
 		if err := t.setToken(m.SessionKey, *p.TokenHash); err != nil {
 			return before, err

@@ -58,10 +58,11 @@ type DB struct {
 	writes os.FileInfo // the file that the writer has open; used only while holding the write slot
 	placed bool        // its directory was verified; used only while holding the write slot
 
-	wdb  *sql.DB
-	conn *sql.Conn // the writer; used only while holding the write slot
-	turn turn
-	prep map[string]*sql.Stmt
+	wdb     *sql.DB
+	conn    *sql.Conn // the writer; used only while holding the write slot
+	version int64     // data_version as the writer last saw it; 0: not seen; used only while holding the write slot
+	turn    turn
+	prep    map[string]*sql.Stmt
 
 	mu        sync.Mutex
 	rdb       *sql.DB
@@ -183,7 +184,7 @@ func (db *DB) writer(ctx context.Context) error {
 // connect opens the writer connection and checks the settings requested in the
 // DSN.
 func (db *DB) connect(ctx context.Context) error {
-	db.writes = db.opened()
+	db.writes, db.version = db.opened(), 0
 	wdb, err := sql.Open("sqlite3", db.dsn(url.Values{
 		"_journal_mode": {"WAL"}, "_synchronous": {"FULL"}, "_txlock": {"immediate"},
 		"_mutex": {"no"}, // the holder of the write slot is alone, and no statement has a context that ends

@@ -11,6 +11,7 @@ import (
 type opSpec struct {
 	run       func(*tx, json.RawMessage) (any, error)
 	retryable bool
+	near      bool // concerns only the members that it names to tx.concern
 }
 
 func once[A, R any](fn func(*tx, A) (R, error)) opSpec {
@@ -19,6 +20,12 @@ func once[A, R any](fn func(*tx, A) (R, error)) opSpec {
 
 func again[A, R any](fn func(*tx, A) (R, error)) opSpec {
 	return opSpec{run: typed(fn)}
+}
+
+// near marks an operation that concerns only the members that it names to tx.concern.
+func near(s opSpec) opSpec {
+	s.near = true
+	return s
 }
 
 func typed[A, R any](fn func(*tx, A) (R, error)) func(*tx, json.RawMessage) (any, error) {
@@ -142,18 +149,18 @@ var ops = map[string]opSpec{
 	opTaskRetry:      once(retryTask),
 	opTaskCancel:     once(cancelTask),
 	opOwnerRelease:   once(releaseOwner),
-	opLeasesRenew:    again(renewLeases),
+	opLeasesRenew:    near(again(renewLeases)),
 	opLeasesExpire:   once(expireLeases),
 	opMemberAdd:      once(addMember),
-	opMemberUpdate:   once(updateMember),
+	opMemberUpdate:   near(once(updateMember)),
 	opMemberRemove:   once(removeMember),
 	opMemberLeave:    once(leave),
 	opRenameBegin:    once(beginRename),
 	opRenameApply:    once(applyRename),
 	opRenameEnd:      once(endRename),
 	opRenameDrop:     once(dropRename),
-	opMessagePost:    once(postMessage),
-	opDeliveryMark:   again(markDeliveries),
+	opMessagePost:    near(once(postMessage)),
+	opDeliveryMark:   near(again(markDeliveries)),
 	opEvent:          once(appendEvent),
 	opFileLeaseTake:  once(takeFileLease),
 	opFileLeaseDrop:  once(dropFileLeases),
@@ -187,20 +194,20 @@ var ops = map[string]opSpec{
 	opSessionOpen:   once(openSession),
 	opSessionUpdate: once(updateSession),
 	opSessionClose:  once(closeSession),
-	opSessionTakeIn: once(takeIn),
-	opTurnQueue:     once(queueTurn),
-	opTurnClaim:     once(claimTurn),
-	opTurnNote:      again(noteTurn),
-	opTurnYield:     again(yieldTurn),
-	opTurnResume:    again(resumeTurn),
-	opTurnRenew:     again(renewTurns),
+	opSessionTakeIn: near(once(takeIn)),
+	opTurnQueue:     near(once(queueTurn)),
+	opTurnClaim:     near(once(claimTurn)),
+	opTurnNote:      near(again(noteTurn)),
+	opTurnYield:     near(again(yieldTurn)),
+	opTurnResume:    near(again(resumeTurn)),
+	opTurnRenew:     near(again(renewTurns)),
 	opTurnCancel:    once(cancelTurn),
-	opTurnAnswer:    once(answerTurn),
-	opTurnEnd:       once(endTurn),
-	opTurnSteer:     once(steerTurn),
+	opTurnAnswer:    near(once(answerTurn)),
+	opTurnEnd:       near(once(endTurn)),
+	opTurnSteer:     near(once(steerTurn)),
 	opTurnRecover:   once(recoverTurns),
-	opCallBegin:     once(beginCall),
-	opCallsEnd:      once(endCalls),
+	opCallBegin:     near(once(beginCall)),
+	opCallsEnd:      near(once(endCalls)),
 
 	opCommentPut:    once(putDraft),
 	opCommentAnswer: once(answerComment),

@@ -173,6 +173,7 @@ func (t *tx) insertMessage(m Message, recipients []Member) (posted, error) {
 		if _, err := t.exec(sqlDeliveryPut, m.ID, r.Name, r.SessionKey, seq, rank, m.At); err != nil {
 			return posted{}, err
 		}
+		t.concern(r.SessionKey)
 		p.Deliveries = append(p.Deliveries, Delivery{MessageID: m.ID, Seq: seq, Recipient: r.Name,
 			Session: r.SessionKey, State: team.Posted, At: m.At})
 	}

@@ -83,6 +83,7 @@ func takeIn(t *tx, in TakeIn) (out TakenIn, err error) {
 	if err != nil {
 		return out, err
 	}
+	t.concern(s.Member)
 	if in.Cause == "" {
 		in.Cause = team.CauseMessage
 	}

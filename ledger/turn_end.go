@@ -104,6 +104,9 @@ func endTurn(t *tx, e TurnEnd) (out EndedTurn, err error) {
 		if _, err := t.exec(sqlJobBack, e.Reason, jsonOrNull(e.Usage), e.NotBefore, j.ID); err != nil {
 			return out, err
 		}
+		if err := t.freed(j.Lane); err != nil {
+			return out, err
+		}
 		was := j.State
 		j.State = e.State
 		return out, t.jobEvent(team.EventTurnWaits, j, was, e.Reason)
@@ -128,6 +131,9 @@ func endTurn(t *tx, e TurnEnd) (out EndedTurn, err error) {
 // finish writes the end of a turn.
 func (t *tx) finish(j TurnJob, state team.TurnState, why string, usage, result json.RawMessage) error {
 	if _, err := t.exec(sqlJobEnd, state, why, jsonOrNull(usage), jsonOrNull(result), t.now, j.ID); err != nil {
+		return err
+	}
+	if err := t.freed(j.Lane); err != nil {
 		return err
 	}
 	was := j.State

@@ -303,6 +303,9 @@ func yieldTurn(t *tx, a turnWhy) (none, error) {
 	if err != nil || j.Yielded {
 		return none{}, err
 	}
+	if err := t.freed(j.Lane); err != nil {
+		return none{}, err
+	}
 	if _, err := t.exec(sqlJobYield, a.Why, j.ID); err != nil {
 		return none{}, err
 	}
@@ -372,6 +375,9 @@ func (t *tx) queue(j TurnJob, input string) (int64, error) {
 		return 0, err
 	}
 	t.wrote = true
+	if err := t.concernOf(j.Session); err != nil {
+		return 0, err
+	}
 	j.ID, j.State = id, team.TurnQueued
 	return id, t.jobEvent(team.EventTurnQueued, j, "", "")
 }

@@ -18,6 +18,7 @@ type tx struct {
 	now   int64  // Unix milliseconds
 	wrote bool   // a row was changed
 	kept  bool   // the result is stored for a repetition
+	reach reach  // whom it concerns
 }
 
 // background is the context of statements: what has begun must finish, and the

@@ -85,22 +85,20 @@ type job struct {
 func (db *DB) transact(ctx context.Context, jobs []*job) error {
 	ctx, cancel := context.WithTimeout(ctx, db.opts.BusyTimeout)
 	defer cancel()
-	wrote := false
+	var told reach
 	err := db.write(ctx, "wait for other writers", func() error {
 		if err := db.writable(jobs); err != nil {
 			return err
 		}
 		return retryBusy(ctx, func() (err error) {
-			wrote, err = db.attempt(jobs, false)
+			err = db.attempt(jobs, false, &told)
 			if errors.Is(err, errUndo) {
-				wrote, err = db.attempt(jobs, true)
+				err = db.attempt(jobs, true, &told)
 			}
 			return err
 		})
 	})
-	if wrote {
-		db.poke()
-	}
+	db.poke(told)
 	return err
 }
 
@@ -111,11 +109,12 @@ var errUndo = errors.New("an operation must be undone")
 // attempt is one BEGIN .. COMMIT. An error means that nothing was committed.
 // Nearly every refusal comes before the first write of its operation and needs
 // no undo, so savepoints, a third of all statements, are only used in a second
-// run (careful).
-func (db *DB) attempt(jobs []*job, careful bool) (wrote bool, err error) {
+// run (careful). It adds to told whom the commit concerns, and everyone if others
+// have committed since the last one.
+func (db *DB) attempt(jobs []*job, careful bool, told *reach) error {
 	t := &tx{db: db}
 	if _, err := t.exec("BEGIN IMMEDIATE"); err != nil {
-		return false, fmt.Errorf("begin: %w", err)
+		return fmt.Errorf("begin: %w", err)
 	}
 	committed := false
 	defer func() {
@@ -125,7 +124,14 @@ func (db *DB) attempt(jobs []*job, careful bool) (wrote bool, err error) {
 			_, _ = t.exec("ROLLBACK")
 		}
 	}()
-	kept := 0
+	foreign, err := db.committedByOthers()
+	if err != nil {
+		return err
+	}
+	if foreign {
+		told.everyone()
+	}
+	kept, made := 0, reach{}
 	for _, j := range jobs {
 		run := db.bare
 		if careful {
@@ -133,9 +139,11 @@ func (db *DB) attempt(jobs []*job, careful bool) (wrote bool, err error) {
 		}
 		t, err := run(j)
 		if err != nil {
-			return false, err
+			return err
 		}
-		wrote = wrote || t.wrote
+		if t.wrote {
+			made.add(t.reach)
+		}
 		if t.kept {
 			kept++
 		}
@@ -143,14 +151,15 @@ func (db *DB) attempt(jobs []*job, careful bool) (wrote bool, err error) {
 	if kept > 0 {
 		now := jobs[len(jobs)-1].op.At
 		if _, err := t.exec(sqlAppliedPrune, now-appliedKeep, appliedPrune*kept); err != nil {
-			return false, fmt.Errorf("prune: %w", err)
+			return fmt.Errorf("prune: %w", err)
 		}
 	}
 	if _, err := t.exec("COMMIT"); err != nil {
-		return false, fmt.Errorf("commit: %w", err)
+		return fmt.Errorf("commit: %w", err)
 	}
 	committed = true
-	return wrote, nil
+	told.add(made)
+	return nil
 }
 
 // begin returns the transaction for one job.
@@ -241,6 +250,9 @@ func (t *tx) apply(op Op) (res json.RawMessage, err error) {
 		if err != nil || found {
 			return json.RawMessage(first), err
 		}
+	}
+	if !spec.near {
+		t.reach.everyone()
 	}
 	out, err := spec.run(t, op.Args)
 	if err != nil {
