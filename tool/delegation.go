@@ -147,19 +147,19 @@ func (t *Team) mayDelegate(ctx context.Context, c Caller, op Operation, task str
 
 // depth returns a member's distance from the lead in spawns: 1 for members spawned by the lead.
 func (t *Team) depth(ctx context.Context, session string) (int, error) {
-	all, err := t.Ledger.Members(ctx, true)
-	if err != nil {
-		return 0, err
+	seen := map[string]bool{}
+	for session != "" && !seen[session] {
+		m, err := t.Ledger.MemberBySession(ctx, session)
+		if team.IsCode(err, team.CodeNotFound) || err == nil && m.Name == team.LeadName {
+			break
+		}
+		if err != nil {
+			return 0, err
+		}
+		seen[session] = true
+		session = m.Spec.SpawnedBy
 	}
-	parents := make(map[string]ledger.Member, len(all))
-	for _, m := range all {
-		parents[m.SessionKey] = m
-	}
-	n := 0
-	for m, ok := parents[session]; ok && m.Name != team.LeadName && n <= len(all); m, ok = parents[m.Spec.SpawnedBy] {
-		n++
-	}
-	return n, nil
+	return len(seen), nil
 }
 
 // maySpawn checks whether a caller may spawn; true means that it needs approval.

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
+	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -81,15 +83,7 @@ func wrongf(format string, args ...any) error { return wrong{fmt.Sprintf(format,
 // Typed makes a tool from a function with a typed input. The schema comes from the json and
 // jsonschema tags of the type.
 func Typed[In any](name, description string, class Class, readOnly bool, about func(In) Subject, run func(context.Context, Call, In) (Out, error)) Tool {
-	schema, err := jsonschema.For[In](nil)
-	if err != nil {
-		panic(err) // a type of this package
-	}
-	raw, err := json.Marshal(schema)
-	if err != nil {
-		panic(err)
-	}
-	t := Tool{Tool: model.Tool{Name: name, Description: description, Schema: raw}, Class: class, ReadOnly: readOnly}
+	t := Tool{Tool: model.Tool{Name: name, Description: description, Schema: schemaOf[In]().raw}, Class: class, ReadOnly: readOnly}
 	if about != nil {
 		t.About = func(input json.RawMessage) Subject {
 			in, err := decode[In](input)
@@ -112,6 +106,32 @@ func Typed[In any](name, description string, class Class, readOnly bool, about f
 		return out, err
 	}
 	return t
+}
+
+// inputSchema is the schema of an input.
+type inputSchema struct {
+	raw      json.RawMessage
+	required []string
+}
+
+var schemas sync.Map // inputSchema by reflect.Type: making one costs more than a call
+
+func schemaOf[In any]() inputSchema {
+	of := reflect.TypeFor[In]()
+	if s, ok := schemas.Load(of); ok {
+		return s.(inputSchema)
+	}
+	schema, err := jsonschema.For[In](nil)
+	if err != nil {
+		panic(err) // a type of a tool
+	}
+	raw, err := json.Marshal(schema)
+	if err != nil {
+		panic(err)
+	}
+	s := inputSchema{raw, schema.Required}
+	schemas.Store(of, s)
+	return s
 }
 
 // decode decodes the input of a call: one JSON object without unknown fields.
@@ -147,15 +167,11 @@ func plainError(err error) string {
 
 // required checks that all fields required by the schema are present.
 func required[In any](_ In, input json.RawMessage) error {
-	schema, err := jsonschema.For[In](nil)
-	if err != nil {
-		return err
-	}
 	var given map[string]json.RawMessage
 	if err := json.Unmarshal(input, &given); err != nil {
 		return errors.New("not a JSON object")
 	}
-	for _, name := range schema.Required {
+	for _, name := range schemaOf[In]().required {
 		if _, ok := given[name]; !ok {
 			return fmt.Errorf("%s is missing", name)
 		}

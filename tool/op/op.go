@@ -25,7 +25,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -135,19 +137,22 @@ func (o Op) OutputSchema() (*jsonschema.Schema, error) {
 }
 
 // All returns all operations, in the order of the documentation.
-func All() []Op {
+func All() []Op { return slices.Clone(all()) }
+
+// all is All for those who do not change it.
+var all = sync.OnceValue(func() []Op {
 	var all []Op
 	for _, part := range [][]Op{teamOps(), memberOps(), taskOps(), talkOps(), approvalOps(), edgeOps(), reviewOps(), lookOps(), waitOps(), agentOps(), sessionOps()} {
 		all = append(all, part...)
 	}
 	return all
-}
+})
 
 // Find returns the operation with a name. CodeNotFound; the hint has similar names.
 func Find(name string) (Op, error) {
 	var names []string
 	near := ""
-	for _, o := range All() {
+	for _, o := range all() {
 		if o.Name == name {
 			return o, nil
 		}

@@ -221,7 +221,7 @@ func (s *Session) Offered(ctx context.Context) ([]Op, error) {
 
 func offered(ctx context.Context, t *tool.Team, c tool.Caller) ([]Op, error) {
 	var list []Op
-	for _, o := range All() {
+	for _, o := range all() {
 		if !o.InMode(c.Mode) {
 			continue
 		}
