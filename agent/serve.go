@@ -197,8 +197,9 @@ func (s *server) begin(ctx context.Context) error {
 func (s *server) claimTurns(ctx context.Context) error {
 	for s.due {
 		var turn *ledger.ClaimedTurn
+		in := ledger.ClaimTurnIn{Member: s.id.Session, Generation: s.id.Generation, Working: s.waiting == 0 && s.activity != team.Working}
 		err := s.write(ctx, "claim a turn", func(c context.Context) (err error) {
-			turn, err = s.in.Sessions.ClaimTurn(c, ledger.ClaimTurnIn{Member: s.id.Session, Generation: s.id.Generation})
+			turn, err = s.in.Sessions.ClaimTurn(c, in)
 			return err
 		})
 		if err != nil {
@@ -207,6 +208,9 @@ func (s *server) claimTurns(ctx context.Context) error {
 		if turn == nil {
 			s.due = false
 			break
+		}
+		if in.Working {
+			s.activity = team.Working
 		}
 		s.start(ctx, *turn)
 	}

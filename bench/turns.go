@@ -25,7 +25,7 @@ import (
 // commits of the same bytes.
 var turns = benchmark{name: "turns", title: "Turns of the built-in agent", run: runTurns, note: turnsNote}
 
-const turnsNote = "A turn without tools is three commits: the line with its turn, the claim, and the answer with its end. The member's activity is a fourth, beside the request. Before and between them the watch on the ledger wakes the agent, which reads its mailbox first."
+const turnsNote = "A turn without tools is three commits: the line with its turn, the claim, and the answer with its end. The claim writes the member's activity, too. Before and between them the watch on the ledger wakes the agent."
 
 const (
 	goalTurn    = 1.5 // x three commits

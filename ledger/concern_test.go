@@ -141,3 +141,35 @@ func TestChangesForAMemberByOthers(t *testing.T) {
 		await("a commit of others before an own one")
 	}
 }
+
+// A claim that shows its member as working does so in its own commit, and only if it claims.
+func TestClaimShowsTheMemberAsWorking(t *testing.T) {
+	t.Parallel()
+	l := newTeam(t, "ada").As("ada")
+	ctx := ctxFor(t)
+	const session = "agent:default:teammate:ada"
+	must[Session](t)(l.OpenSession(ctx, NewSession{Key: session, Member: "s-ada"}))
+	activity := func() team.Activity {
+		t.Helper()
+		return must[Member](t)(l.Member(ctx, "ada")).Activity
+	}
+	claim := func(working bool) *ClaimedTurn {
+		t.Helper()
+		return must[*ClaimedTurn](t)(l.ClaimTurn(ctx, ClaimTurnIn{Member: "s-ada", Generation: "g", Working: working}))
+	}
+	before := activity()
+	if claim(true) != nil || activity() != before {
+		t.Errorf("without a turn the member is %s", activity())
+	}
+	for _, working := range []bool{false, true} {
+		must[TakenIn](t)(l.TakeIn(ctx, TakeIn{Session: session, Inputs: []Input{{NewEntry: NewEntry{Kind: EntryUser, Content: "x", Source: mustJSON(working)}}}}))
+		turn := claim(working)
+		if turn == nil || (activity() == team.Working) != working {
+			t.Errorf("a claim with working %v: %v, and the member is %s", working, turn, activity())
+		}
+		must[EndedTurn](t)(l.EndTurn(ctx, TurnEnd{Ref: turn.Job.Ref(), State: team.TurnDone}))
+	}
+	if n := len(must[[]Event](t)(l.Events(ctx, 0, 0, EventFilter{What: team.EventMemberActivity}))); n != 1 {
+		t.Errorf("%d changes of activity in the log", n)
+	}
+}

@@ -67,7 +67,8 @@ const (
 type ClaimTurnIn struct {
 	Member     string        `json:"member"` // session key of the member whose process claims
 	Generation string        `json:"generation"`
-	Lease      time.Duration `json:"lease,omitempty"` // default Lease
+	Lease      time.Duration `json:"lease,omitempty"`   // default Lease
+	Working    bool          `json:"working,omitempty"` // the member is working from the claim on
 }
 
 // ClaimedTurn is a turn that begins, with what its beginning added to the transcript.
@@ -143,7 +144,7 @@ func (l *Ledger) CancelTurn(ctx context.Context, job int64, why string) error {
 
 // RenewTurns renews the leases of the turns that a member's process runs.
 func (l *Ledger) RenewTurns(ctx context.Context, member, generation string, lease time.Duration) (int64, error) {
-	return write[int64](ctx, l, opTurnRenew, ClaimTurnIn{member, generation, lease})
+	return write[int64](ctx, l, opTurnRenew, ClaimTurnIn{Member: member, Generation: generation, Lease: lease})
 }
 
 // TurnJobs returns turns in the order in which they were queued.
@@ -227,7 +228,13 @@ func claimTurn(t *tx, in ClaimTurnIn) (*ClaimedTurn, error) {
 	if out.Entries, err = t.begin(&out.Job); err != nil {
 		return nil, err
 	}
-	out.Announces, err = t.announces(j)
+	if out.Announces, err = t.announces(j); err != nil || !in.Working {
+		return out, err
+	}
+	working := team.Working
+	if _, err = updateMember(t, MemberPatch{SessionKey: in.Member, Activity: &working}); team.IsCode(err, team.CodeNotFound) {
+		err = nil // the sessions of a member that is on no roster
+	}
 	return out, err
 }
 
