@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 	"sync"
 
@@ -57,16 +56,15 @@ func (p *Program) operations(ctx context.Context, session string) ([]llm.Tool, e
 
 // descriptions returns the operations by name as a model sees them. They are the same for every turn.
 var descriptions = sync.OnceValues(func() (map[string]model.Tool, error) {
-	all := map[string]model.Tool{}
+	schemas, err := op.ModelSchemas()
+	if err != nil {
+		return nil, err
+	}
+	all := make(map[string]model.Tool, len(schemas))
 	for _, o := range op.All() {
-		schema, err := o.InputSchema()
-		if err != nil {
-			return nil, err
-		}
-		delete(schema.Properties, "team_name") // only its own team is possible
-		raw, err := json.Marshal(schema)
-		if err != nil {
-			return nil, fmt.Errorf("schema of %s: %w", o.Name, err)
+		raw, ok := schemas[o.Name]
+		if !ok {
+			return nil, team.Errorf(team.CodeInternal, "operation %s has no schema", o.Name).WithHint("go run ./scripts/gen")
 		}
 		all[o.Name] = model.Tool{Name: o.Name, Description: o.Doc(), Schema: raw}
 	}

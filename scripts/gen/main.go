@@ -1,10 +1,11 @@
 // Command gen writes the checked-in files that are made from the code:
 //
-//	docs/teamctl.schema.json   JSON schema of teamctl.yaml, from the types of tool/teamfile
-//	docs/announce.schema.json  JSON schema of the announce of a child session, from team
-//	docs/ui.schema.json        JSON schema of ui.yaml, from internal/tui
-//	docs/states.md             the states of members, stops, tasks and turns, from team's transition tables
-//	docs/tools.md              every operation with its schemas, from tool/op
+//	docs/teamctl.schema.json    JSON schema of teamctl.yaml, from the types of tool/teamfile
+//	docs/announce.schema.json   JSON schema of the announce of a child session, from team
+//	docs/ui.schema.json         JSON schema of ui.yaml, from internal/tui
+//	docs/states.md              the states of members, stops, tasks and turns, from team's transition tables
+//	docs/tools.md               every operation with its schemas, from tool/op
+//	tool/op/models.json         the input schemas of the operations for models, from tool/op
 //
 // Run it with "go generate ./tool/teamfile" or "go run ./scripts/gen". With -check
 // it writes nothing and fails when a file is stale.
@@ -34,6 +35,7 @@ var files = []struct {
 	{"docs/ui.schema.json", tui.ConfigSchema},
 	{"docs/states.md", states},
 	{"docs/tools.md", tools},
+	{"tool/op/models.json", op.ModelSchemaFile},
 }
 
 func main() {
