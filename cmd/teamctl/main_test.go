@@ -124,7 +124,7 @@ func mustWd() string {
 }
 
 // patience limits every wait of the tests.
-const patience = 3 * time.Minute
+const patience = 5 * time.Minute
 
 func TestScripts(t *testing.T) {
 	t.Parallel()
