@@ -17,6 +17,7 @@ import (
 
 	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/internal/mkdirlock"
+	"github.com/teamctl/teamctl/internal/pause"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
@@ -171,11 +172,16 @@ func (r *rig) config() *team.Config {
 // box is a mailbox there as the program sees it.
 func (r *rig) box(name string) []inbox.Entry {
 	r.Helper()
-	entries, err := readBox(r.native(), name)
-	if err != nil {
-		r.Fatal(err)
+	for until := time.Now().Add(5 * time.Minute); ; {
+		entries, err := readBox(r.native(), name)
+		if err == nil {
+			return entries
+		}
+		if !notWhole(err) || time.Now().After(until) {
+			r.Fatal(err)
+		}
+		pause.For(r.Context(), time.Millisecond) // it was replaced while it was opened
 	}
-	return entries
 }
 
 func readBox(n native, name string) ([]inbox.Entry, error) {
