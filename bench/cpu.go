@@ -21,7 +21,8 @@ const (
 	goalChattyCore = 1.0 // percent
 )
 
-// chatChild is the work of a chatty agent: ten lines of 80 characters a second.
+// chatChild is the work of a chatty agent: ten lines of 80 characters a second, of which no two
+// are alike, since a screen has nothing to draw for the same line again.
 const chatChild = "chat"
 
 // chat is that agent. It ends with its terminal.
@@ -33,7 +34,10 @@ func chat() error {
 	line = append(line, '\n')
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
+	n := 0
 	for range tick.C {
+		n++
+		copy(line, fmt.Sprintf("%08d", n))
 		if _, err := os.Stdout.Write(line); err != nil {
 			return err
 		}
