@@ -44,14 +44,11 @@ func overBridge(ctx context.Context, w *world, c agentlab.Client) (note string, 
 		return "", err
 	}
 	defer func() { err = end(err) }()
-	b, err := w.bridge()
+	b, err := w.bridge(ctx)
 	if err != nil {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, b.kill()) }()
-	if err := w.until(ctx, "bridged", func() (bool, error) { _, err := w.member(ctx, "native"); return err == nil, err }); err != nil {
-		return "", err
-	}
 	if err := w.longOf(ctx, "native", w.busy, w.token("then")); err != nil {
 		return "", err
 	}
@@ -65,7 +62,7 @@ func overBridge(ctx context.Context, w *world, c agentlab.Client) (note string, 
 	if err := w.post(ctx, "native", letters[len(letters)/2:]); err != nil {
 		return "", err
 	}
-	if b, err = w.bridge(); err != nil {
+	if b, err = w.bridge(ctx); err != nil {
 		return "", err
 	}
 	note, err = w.onceThere(ctx, c, letters, false)
@@ -122,14 +119,11 @@ func startsOverBridge(ctx context.Context, w *world, c agentlab.Client) (note st
 	if err := w.makeNative(c, time.Now()); err != nil {
 		return "", err
 	}
-	b, err := w.bridge()
+	b, err := w.bridge(ctx)
 	if err != nil {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, b.kill()) }()
-	if err := w.until(ctx, "bridged", func() (bool, error) { _, err := w.member(ctx, "native"); return err == nil, err }); err != nil {
-		return "", err
-	}
 	letters := withoutFrames(agentlab.Nasty(w.token("starts"), w.letters))
 	before := min(beforeIt, len(letters))
 	if err := w.post(ctx, "native", letters[:before]); err != nil {
@@ -172,14 +166,11 @@ func startsByHand(ctx context.Context, w *world, c agentlab.Client) (note string
 	if err := w.makeNative(c, time.UnixMilli(1795236000000)); err != nil {
 		return "", err
 	}
-	b, err := w.bridge()
+	b, err := w.bridge(ctx)
 	if err != nil {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, b.kill()) }()
-	if err := w.until(ctx, "bridged", func() (bool, error) { _, err := w.member(ctx, "native"); return err == nil, err }); err != nil {
-		return "", err
-	}
 	letters := withoutFrames(agentlab.Nasty(w.token("hand"), w.letters))
 	before := min(beforeIt, len(letters))
 	if err := w.post(ctx, "native", letters[:before]); err != nil {
@@ -262,11 +253,15 @@ func (w *world) bridgeArgs(more ...string) []string {
 	return append([]string{"bridge", "claude", "--team", "demo", "--native", nativeTeam, "--config-dir", filepath.Join(w.User, ".claude")}, more...)
 }
 
-func (w *world) bridge() (*bridging, error) {
+// bridge starts a bridge and waits until the native teammate is a member here.
+func (w *world) bridge(ctx context.Context) (*bridging, error) {
 	b := &bridging{cmd: exec.Command(w.exe, w.bridgeArgs()...)}
 	b.cmd.Dir, b.cmd.Env, b.cmd.Stderr = w.Repo, w.Env, &b.said
 	if err := b.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start the bridge: %w", err)
+	}
+	if err := w.until(ctx, "bridged", func() (bool, error) { _, err := w.member(ctx, "native"); return err == nil, err }); err != nil {
+		return b, errors.Join(err, b.kill()) // b, since a deferred kill looks whether it is done
 	}
 	return b, nil
 }
