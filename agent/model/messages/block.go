@@ -1,6 +1,7 @@
 package messages
 
 import (
+	"bytes"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -11,7 +12,7 @@ import (
 
 // arriving is a block of an answer, complete or not.
 type arriving struct {
-	index  int
+	index  int64
 	kind   string
 	id     string // of a call
 	fields *wire.Object
@@ -19,15 +20,14 @@ type arriving struct {
 	lists  map[string][]json.RawMessage // of fields that are lists, such as citations
 }
 
-func newBlock(index int, o *wire.Object) *arriving {
+func newBlock(index int64, o *wire.Object) *arriving {
 	return &arriving{index: index, kind: o.Text("type"), fields: o, pieces: map[string]*wire.Piece{}, lists: map[string][]json.RawMessage{}}
 }
 
 // add adds a delta: it appends every string to the field of that name, and every other value to a
-// list. Unknown fields are therefore preserved as well.
+// list. Unknown fields are therefore preserved as well. It retains nothing of delta.
 func (b *arriving) add(delta *wire.Object) {
-	for _, name := range delta.Names() {
-		value := delta.Get(name)
+	for name, value := range delta.All() {
 		switch name {
 		case "type":
 			continue
@@ -37,7 +37,7 @@ func (b *arriving) add(delta *wire.Object) {
 			name = "citations"
 		}
 		if !wire.IsString(value) {
-			b.lists[name] = append(b.lists[name], value)
+			b.lists[name] = append(b.lists[name], bytes.Clone(value))
 			continue
 		}
 		p := b.pieces[name]

@@ -1,6 +1,7 @@
 package messages
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -15,6 +16,7 @@ type decoder struct {
 	ids *wire.IDs
 	on  func(model.Delta)
 
+	read, piece  wire.Object // the newest event, and the piece in it
 	begun, ended bool
 	open         *arriving
 	blocks       []*arriving
@@ -29,43 +31,41 @@ type usage struct {
 	CacheWrite int64 `json:"cache_creation_input_tokens"`
 }
 
-// event has the fields of every kind of event.
-type event struct {
-	Type    string `json:"type"`
-	Message struct {
-		Usage json.RawMessage `json:"usage"`
-	} `json:"message"`
-	Index int             `json:"index"`
-	Block json.RawMessage `json:"content_block"`
-	Delta json.RawMessage `json:"delta"`
-	Usage json.RawMessage `json:"usage"`
-}
-
 // event handles one event. Unknown kinds are ignored.
 func (d *decoder) event(e wire.Event) error {
-	var ev event
-	if err := json.Unmarshal(e.Data, &ev); err != nil {
+	ev := &d.read
+	if ev.Read(e.Data) != nil {
 		return d.malformed("an event that cannot be read")
 	}
-	if ev.Type == "" {
-		ev.Type = e.Name
+	index, ok := ev.Int("index")
+	if !ok {
+		return d.malformed("an event that cannot be read")
 	}
-	switch ev.Type {
+	switch cmp.Or(ev.Text("type"), e.Name) {
 	case "message_start":
 		if d.begun {
 			return d.malformed("a second message_start")
 		}
 		d.begun = true
-		return d.count(ev.Message.Usage)
+		var message struct {
+			Usage json.RawMessage `json:"usage"`
+		}
+		if raw := ev.Get("message"); !wire.IsNull(raw) && json.Unmarshal(raw, &message) != nil {
+			return d.malformed("an event that cannot be read")
+		}
+		return d.count(message.Usage)
 	case "content_block_start":
-		if d.open != nil || len(d.blocks) > 0 && d.blocks[len(d.blocks)-1].index >= ev.Index {
+		if d.open != nil || len(d.blocks) > 0 && d.blocks[len(d.blocks)-1].index >= index {
 			return d.malformed("a block out of order")
 		}
-		return d.start(ev.Index, ev.Block)
+		return d.start(index, ev.Get("content_block"))
 	case "content_block_delta":
-		return d.delta(ev)
+		if d.open == nil || d.open.index != index {
+			return d.malformed("a piece of a block that is not open")
+		}
+		return d.delta(ev.Get("delta"))
 	case "content_block_stop":
-		if d.open == nil || d.open.index != ev.Index {
+		if d.open == nil || d.open.index != index {
 			return d.malformed("the end of a block that is not open")
 		}
 		d.open = nil
@@ -73,13 +73,13 @@ func (d *decoder) event(e wire.Event) error {
 		var delta struct {
 			Stop string `json:"stop_reason"`
 		}
-		if err := json.Unmarshal(ev.Delta, &delta); err != nil {
+		if err := json.Unmarshal(ev.Get("delta"), &delta); err != nil {
 			return d.malformed("a message_delta that cannot be read")
 		}
 		if delta.Stop != "" {
 			d.stop = delta.Stop
 		}
-		return d.count(ev.Usage)
+		return d.count(ev.Get("usage"))
 	case "message_stop":
 		if !d.begun || d.open != nil {
 			return d.malformed("message_stop within a block")
@@ -102,7 +102,7 @@ func (d *decoder) count(raw json.RawMessage) error {
 }
 
 // start begins a block and reports its initial text.
-func (d *decoder) start(index int, raw json.RawMessage) error {
+func (d *decoder) start(index int64, raw json.RawMessage) error {
 	o, err := wire.ParseObject(raw)
 	if err != nil {
 		return d.malformed("a block that cannot be read")
@@ -122,16 +122,12 @@ func (d *decoder) start(index int, raw json.RawMessage) error {
 	return nil
 }
 
-func (d *decoder) delta(ev event) error {
-	if d.open == nil || d.open.index != ev.Index {
-		return d.malformed("a piece of a block that is not open")
-	}
-	o, err := wire.ParseObject(ev.Delta)
-	if err != nil {
+func (d *decoder) delta(raw json.RawMessage) error {
+	if d.piece.Read(raw) != nil {
 		return d.malformed("a piece that cannot be read")
 	}
-	d.open.add(o)
-	d.show(o)
+	d.open.add(&d.piece)
+	d.show(&d.piece)
 	return nil
 }
 
@@ -162,15 +158,18 @@ func (d *decoder) answer(self model.Ref) (model.Answer, error) {
 		if !whole && a.Stop == model.StopLimit && i == len(d.blocks)-1 {
 			continue // neither run nor sent back
 		}
-		if b.kind == "text" && strings.TrimSpace(b.fields.Text("text")) == "" {
-			continue // the protocol does not accept it back
+		text := ""
+		if b.kind == "text" {
+			if text = b.fields.Text("text"); strings.TrimSpace(text) == "" {
+				continue // the protocol does not accept it back
+			}
 		}
 		raws = append(raws, b.fields.Bytes())
 		if call != nil {
 			calls++
 			a.Message.Parts = append(a.Message.Parts, model.Part{Call: call})
 		} else if b.kind == "text" {
-			a.Message.Parts = append(a.Message.Parts, model.Part{Text: b.fields.Text("text")})
+			a.Message.Parts = append(a.Message.Parts, model.Part{Text: text})
 		}
 	}
 	if len(raws) > 0 {
@@ -202,7 +201,7 @@ func (d *decoder) whole(body []byte) error {
 		return d.p.Error(wire.ParseRefusal(body))
 	}
 	for i, raw := range m.Content {
-		if err := d.start(i, raw); err != nil {
+		if err := d.start(int64(i), raw); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 
@@ -14,6 +15,9 @@ type chatDecoder struct {
 	e   wire.Endpoint
 	ids *wire.IDs
 	on  func(model.Delta)
+
+	// The newest chunk, and what is in it.
+	chunk, choice, piece wire.Object
 
 	content wire.Piece
 	some    bool              // there was content
@@ -49,55 +53,66 @@ type chatUsage struct {
 	Cost *float64 `json:"cost"`                    // OpenRouter
 }
 
-type chatChunk struct {
-	Choices []struct {
-		Index   int             `json:"index"`
-		Delta   json.RawMessage `json:"delta"`
-		Message json.RawMessage `json:"message"` // of an answer that is not streamed
-		Finish  string          `json:"finish_reason"`
-		Error   json.RawMessage `json:"error"`
-	} `json:"choices"`
-	Usage *chatUsage      `json:"usage"`
-	Error json.RawMessage `json:"error"`
-}
-
 func (d *chatDecoder) malformed(what string) error { return d.e.Cut("malformed stream: " + what) }
 
 // event handles one chunk, or a whole answer.
 func (d *chatDecoder) event(data []byte) error {
-	var c chatChunk
-	if err := json.Unmarshal(data, &c); err != nil {
+	c := &d.chunk
+	if c.Read(data) != nil {
 		return d.malformed("a chunk that cannot be read")
 	}
-	if !wire.IsNull(c.Error) {
+	if !wire.IsNull(c.Get("error")) {
 		return d.e.Error(wire.ParseRefusal(data))
 	}
-	if c.Usage != nil {
-		d.usage = *c.Usage
+	if raw := c.Get("usage"); !wire.IsNull(raw) {
+		d.usage = chatUsage{}
+		if json.Unmarshal(raw, &d.usage) != nil {
+			return d.malformed("a chunk that cannot be read")
+		}
 	}
-	for _, choice := range c.Choices {
-		if choice.Index != 0 {
-			continue
+	var err error
+	list := wire.Each(c.Get("choices"), func(raw json.RawMessage) {
+		if err == nil {
+			err = d.choose(raw)
 		}
-		if !wire.IsNull(choice.Error) || choice.Finish == "error" {
-			return d.e.Error(wire.ParseRefusal(append(append([]byte(`{"error":`), orNull(choice.Error)...), '}')))
+	})
+	if err == nil && !list {
+		return d.malformed("a chunk that cannot be read")
+	}
+	return err
+}
+
+// choose handles one of the choices of a chunk.
+func (d *chatDecoder) choose(raw json.RawMessage) error {
+	c := &d.choice
+	if c.Read(raw) != nil {
+		return d.malformed("a chunk that cannot be read")
+	}
+	index, ok := c.Int("index")
+	if !ok {
+		return d.malformed("a chunk that cannot be read")
+	}
+	if index != 0 {
+		return nil
+	}
+	finish := c.Text("finish_reason")
+	if trouble := c.Get("error"); !wire.IsNull(trouble) || finish == "error" {
+		return d.e.Error(wire.ParseRefusal(append(append([]byte(`{"error":`), orNull(trouble)...), '}')))
+	}
+	delta := c.Get("delta")
+	if wire.IsNull(delta) {
+		delta = c.Get("message") // of an answer that is not streamed
+	}
+	if !wire.IsNull(delta) {
+		if d.piece.Read(delta) != nil {
+			return d.malformed("a delta that cannot be read")
 		}
-		delta := choice.Delta
-		if wire.IsNull(delta) {
-			delta = choice.Message
+		if err := d.delta(&d.piece); err != nil {
+			return err
 		}
-		if !wire.IsNull(delta) {
-			o, err := wire.ParseObject(delta)
-			if err != nil {
-				return d.malformed("a delta that cannot be read")
-			}
-			if err := d.delta(o); err != nil {
-				return err
-			}
-		}
-		if choice.Finish != "" {
-			d.finish = choice.Finish
-		}
+	}
+	if finish != "" {
+		d.finish = finish
 	}
 	return nil
 }
@@ -109,10 +124,10 @@ func orNull(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
+// delta handles a piece of the message. It retains nothing of o.
 func (d *chatDecoder) delta(o *wire.Object) error {
 	thought := ""
-	for _, name := range o.Names() {
-		value := o.Get(name)
+	for name, value := range o.All() {
 		switch {
 		case name == "role" || wire.IsNull(value):
 		case name == "content":
@@ -155,7 +170,7 @@ func (d *chatDecoder) delta(o *wire.Object) error {
 				return d.malformed("a list that cannot be read")
 			}
 		default:
-			d.other.Set(name, value)
+			d.other.Set(name, bytes.Clone(value))
 		}
 	}
 	if thought != "" {

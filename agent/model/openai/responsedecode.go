@@ -1,6 +1,8 @@
 package openai
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -17,9 +19,10 @@ type responseDecoder struct {
 	ids *wire.IDs
 	on  func(model.Delta)
 
+	read   wire.Object // the newest event
 	ended  bool
 	newest int64 // sequence number + 1 of the newest event
-	done   map[int]json.RawMessage
+	done   map[int64]json.RawMessage
 	text   strings.Builder   // for servers without items
 	taken  map[string]string // ids of calls, by the server's ids
 	whole  response
@@ -45,16 +48,6 @@ type response struct {
 	} `json:"usage"`
 }
 
-// responseEvent has the fields of every kind of event.
-type responseEvent struct {
-	Type     string          `json:"type"`
-	Sequence *int64          `json:"sequence_number"`
-	Index    int             `json:"output_index"`
-	Delta    json.RawMessage `json:"delta"`
-	Item     json.RawMessage `json:"item"`
-	Response json.RawMessage `json:"response"`
-}
-
 func (d *responseDecoder) malformed(what string) error { return d.e.Cut("malformed stream: " + what) }
 
 // event handles one event. Unknown kinds are ignored.
@@ -62,45 +55,46 @@ func (d *responseDecoder) event(e wire.Event) error {
 	if string(e.Data) == "[DONE]" { // from servers that mix the protocols
 		return nil
 	}
-	var ev responseEvent
-	if err := json.Unmarshal(e.Data, &ev); err != nil {
+	ev := &d.read
+	if ev.Read(e.Data) != nil {
 		return d.malformed("an event that cannot be read")
 	}
-	if ev.Type == "" {
-		ev.Type = e.Name
+	index, ok := ev.Int("output_index")
+	sequence, sound := ev.Int("sequence_number")
+	if !ok || !sound {
+		return d.malformed("an event that cannot be read")
 	}
-	if ev.Sequence != nil {
-		if *ev.Sequence < d.newest {
+	if !wire.IsNull(ev.Get("sequence_number")) {
+		if sequence < d.newest {
 			return nil // a duplicate
 		}
-		d.newest = *ev.Sequence + 1
+		d.newest = sequence + 1
 	}
-	switch ev.Type {
+	switch kind := cmp.Or(ev.Text("type"), e.Name); kind {
 	case "response.output_text.delta", "response.refusal.delta":
-		if text := wire.Text(ev.Delta); text != "" {
+		if text := ev.Text("delta"); text != "" {
 			d.text.WriteString(text)
 			d.on(model.Delta{Text: text})
 		}
 	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
-		if text := wire.Text(ev.Delta); text != "" {
+		if text := ev.Text("delta"); text != "" {
 			d.on(model.Delta{Thinking: text})
 		}
 	case "response.output_item.added":
-		if o, err := wire.ParseObject(ev.Item); err == nil && o.Text("type") == "function_call" {
+		if o, err := wire.ParseObject(ev.Get("item")); err == nil && o.Text("type") == "function_call" {
 			d.on(model.Delta{Call: &model.Call{ID: d.id(o), Name: o.Text("name")}})
 		}
 	case "response.output_item.done":
 		if d.done == nil {
-			d.done = map[int]json.RawMessage{}
+			d.done = map[int64]json.RawMessage{}
 		}
-		d.done[ev.Index] = ev.Item
+		d.done[index] = bytes.Clone(ev.Get("item"))
 	case "response.completed", "response.incomplete", "response.failed", "response.done":
-		return d.end(ev.Response)
+		return d.end(ev.Get("response"))
 	case "error":
 		return d.e.Error(wire.ParseRefusal(e.Data))
 	default:
-		var failed struct{ Error json.RawMessage }
-		if ev.Type == "" && json.Unmarshal(e.Data, &failed) == nil && !wire.IsNull(failed.Error) {
+		if kind == "" && !wire.IsNull(ev.Get("error")) {
 			return d.e.Error(wire.ParseRefusal(e.Data))
 		}
 	}

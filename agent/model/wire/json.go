@@ -4,116 +4,150 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"slices"
-	"unicode/utf8"
+	"iter"
+	"strconv"
 )
 
 // Object is a JSON object that preserves the order and the bytes of its fields.
 type Object struct {
-	names  []string
-	values map[string]json.RawMessage
+	fields []field
+	index  map[string]int // of the fields by name, of an object with many
 }
+
+type field struct {
+	name  string
+	value json.RawMessage
+}
+
+// manyFields is the number of fields from which on they are found by a map.
+const manyFields = 16
+
+var errNoObject = errors.New("not a JSON object")
 
 // ParseObject parses a JSON object. It copies raw.
 func ParseObject(raw []byte) (*Object, error) {
-	if !json.Valid(raw) {
-		return nil, errors.New("not valid JSON")
-	}
-	rest := skipSpace(bytes.Clone(raw))
-	if rest[0] != '{' {
-		return nil, errors.New("not a JSON object")
-	}
 	o := &Object{}
-	for rest = skipSpace(rest[1:]); rest[0] != '}'; rest = skipSpace(rest) {
-		if rest[0] == ',' {
-			rest = skipSpace(rest[1:])
-		}
-		n := valueLen(rest)
-		name := Text(json.RawMessage(rest[:n]))
-		rest = skipSpace(skipSpace(rest[n:])[1:]) // after the colon
-		n = valueLen(rest)
-		o.Set(name, json.RawMessage(rest[:n:n]))
-		rest = rest[n:]
-	}
-	return o, nil
+	return o, o.Read(bytes.Clone(raw))
 }
 
-func skipSpace(b []byte) []byte { return bytes.TrimLeft(b, " \t\r\n") }
-
-// valueLen returns the length of the value at the start of valid JSON.
-func valueLen(b []byte) int {
-	depth := 0
-	for i := 0; i < len(b); i++ {
-		switch b[i] {
-		case '"':
-			for i++; b[i] != '"'; i++ {
-				if b[i] == '\\' {
-					i++
-				}
-			}
-		case '{', '[':
-			depth++
-			continue
-		case '}', ']':
-			if depth == 0 {
-				return i // the end of a number or a word, and of what is around it
-			}
-			depth--
-		case ',', ' ', '\t', '\r', '\n':
-			if depth == 0 {
-				return i
-			}
-			continue
-		default:
-			continue
+// Read parses a JSON object without copying it: the values are valid as long as raw is. It
+// replaces what o had. After an error o has no valid contents.
+func (o *Object) Read(raw []byte) error {
+	b := skipSpace(raw)
+	if len(b) == 0 || b[0] != '{' {
+		return errNoObject
+	}
+	before := o.fields
+	o.fields, o.index = o.fields[:0], nil
+	rest, ok := walk(b, 0, func(name, value []byte) {
+		n := len(o.fields)
+		if in := name[1 : len(name)-1]; n < len(before) && string(in) == before[n].name && bytes.IndexByte(in, '\\') < 0 {
+			o.Set(before[n].name, value) // the objects of a stream are alike: without an allocation
+			return
 		}
-		if depth == 0 {
-			return i + 1
+		o.Set(Text(name), value)
+	})
+	if !ok || len(skipSpace(rest)) > 0 {
+		return errors.New("not valid JSON")
+	}
+	return nil
+}
+
+// at returns the position of a field; -1 if there is none.
+func (o *Object) at(name string) int {
+	if o.index != nil {
+		if i, ok := o.index[name]; ok {
+			return i
+		}
+		return -1
+	}
+	for i := range o.fields {
+		if o.fields[i].name == name {
+			return i
 		}
 	}
-	return len(b)
+	return -1
+}
+
+func (o *Object) add(name string, v json.RawMessage) {
+	o.fields = append(o.fields, field{name, v})
+	switch n := len(o.fields); {
+	case o.index != nil:
+		o.index[name] = n - 1
+	case n > manyFields:
+		o.index = make(map[string]int, 2*n)
+		for i, f := range o.fields {
+			o.index[f.name] = i
+		}
+	}
 }
 
 // Names returns the names of the fields, in order.
-func (o *Object) Names() []string { return slices.Clone(o.names) }
+func (o *Object) Names() []string {
+	out := make([]string, len(o.fields))
+	for i, f := range o.fields {
+		out[i] = f.name
+	}
+	return out
+}
+
+// All yields the names and values of the fields, in order. The object may not be changed meanwhile.
+func (o *Object) All() iter.Seq2[string, json.RawMessage] {
+	return func(yield func(string, json.RawMessage) bool) {
+		for _, f := range o.fields {
+			if !yield(f.name, f.value) {
+				return
+			}
+		}
+	}
+}
 
 // Get returns the value of a field; nil if there is none.
-func (o *Object) Get(name string) json.RawMessage { return o.values[name] }
+func (o *Object) Get(name string) json.RawMessage {
+	if i := o.at(name); i >= 0 {
+		return o.fields[i].value
+	}
+	return nil
+}
 
 // Text returns the value of a string field; "" for any other value.
 func (o *Object) Text(name string) string { return Text(o.Get(name)) }
 
-// Set sets a field; a new one comes last.
-func (o *Object) Set(name string, v json.RawMessage) {
-	if _, ok := o.values[name]; !ok {
-		o.names = append(o.names, name)
+// Int returns the value of a field with an integer, 0 if there is none or it is null; false for
+// any other value.
+func (o *Object) Int(name string) (n int64, ok bool) {
+	raw := o.Get(name)
+	if IsNull(raw) {
+		return 0, true
 	}
-	if o.values == nil {
-		o.values = map[string]json.RawMessage{}
-	}
-	o.values[name] = v
+	n, err := strconv.ParseInt(string(raw), 10, 64)
+	return n, err == nil
 }
 
-// Drop removes a field.
-func (o *Object) Drop(name string) {
-	o.names = slices.DeleteFunc(o.names, func(n string) bool { return n == name })
-	delete(o.values, name)
+// Set sets a field; a new one comes last.
+func (o *Object) Set(name string, v json.RawMessage) {
+	if i := o.at(name); i >= 0 {
+		o.fields[i].value = v
+		return
+	}
+	o.add(name, v)
 }
 
 // Bytes encodes the object.
 func (o *Object) Bytes() json.RawMessage {
-	var b bytes.Buffer
-	b.WriteByte('{')
-	for i, name := range o.names {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		b.Write(Quote(name))
-		b.WriteByte(':')
-		b.Write(o.values[name])
+	size := len("{}")
+	for _, f := range o.fields {
+		size += len(`"":,`) + len(f.name) + len(f.value)
 	}
-	b.WriteByte('}')
-	return b.Bytes()
+	out := append(make([]byte, 0, size), '{')
+	for i, f := range o.fields {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(append(out, Quote(f.name)...), ':')
+		out = append(out, f.value...)
+	}
+	return append(out, '}')
 }
 
 // Piece is a JSON string that arrives in pieces, each a JSON string of its own. Its zero value is
@@ -141,32 +175,6 @@ func (p *Piece) Text() string { return Text(p.Bytes()) }
 // IsString reports whether raw is a JSON string.
 func IsString(raw json.RawMessage) bool { return len(raw) >= 2 && raw[0] == '"' }
 
-// Text decodes a JSON string; it returns "" for any other value.
-func Text(raw json.RawMessage) string {
-	if !IsString(raw) {
-		return ""
-	}
-	if in := raw[1 : len(raw)-1]; verbatim(in) {
-		return string(in)
-	}
-	var s string
-	if json.Unmarshal(raw, &s) != nil {
-		return ""
-	}
-	return s
-}
-
-// verbatim reports whether a JSON string is equal to its text. It must be ASCII, since invalid UTF-8 is
-// replaced.
-func verbatim(in []byte) bool {
-	for _, c := range in {
-		if c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
-}
-
 // Quote encodes a JSON string with as few escapes as possible.
 func Quote(s string) json.RawMessage { return Encode(s) }
 
@@ -184,7 +192,11 @@ func Encode(v any) json.RawMessage {
 
 // List encodes a JSON array of JSON values.
 func List(all []json.RawMessage) json.RawMessage {
-	out := []byte{'['}
+	size := len("[]")
+	for _, one := range all {
+		size += len(one) + 1
+	}
+	out := append(make([]byte, 0, size), '[')
 	for i, one := range all {
 		if i > 0 {
 			out = append(out, ',')
