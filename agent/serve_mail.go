@@ -383,7 +383,7 @@ func (s *server) takeLate(ctx context.Context) error {
 	}
 	for _, l := range steer {
 		s.post(ctx, "the notice", ledger.NewMessage{
-			Kind: team.KindInfo, To: l.msg.From, Hop: l.msg.Hop, IdemKey: "busy:" + l.msg.ID, // without a parent: it is no answer
+			Kind: team.KindInfo, To: l.msg.From, Hop: l.msg.Hop, IdemKey: "busy:" + l.msg.ID, // without a parent: it is not an answer
 			Text: busyNotice, Summary: "queued: the session is busy",
 		})
 	}

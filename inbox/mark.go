@@ -31,7 +31,7 @@ func (b *Box) Unread(ctx context.Context) ([]Entry, error) {
 }
 
 // Consume returns the unread messages that keep accepts (nil accepts all),
-// oldest first and at most max (0 is no limit), and marks exactly these as read
+// oldest first and at most max (0: no limit), and marks exactly these as read
 // under the same hold of the lock: two consumers never get the same message. If
 // it returns an error it returned no message.
 //

@@ -143,7 +143,7 @@ func (h *holding) sameAs(name string) (bool, error) {
 	return os.SameFile(info, its) || bytes.Equal(data, theirs), nil
 }
 
-// aside renames a file to a name that no mailbox has. A missing file is no error.
+// aside renames a file to a name that no mailbox has. A missing file is not an error.
 func (h *holding) aside(name string) error {
 	if _, err := h.root.Lstat(name); errors.Is(err, fs.ErrNotExist) {
 		return nil

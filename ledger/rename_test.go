@@ -201,7 +201,7 @@ func TestRenameIsRefused(t *testing.T) {
 	}
 }
 
-// Whoever has left is renamed with its earlier lives, and a name whose spawn failed is free.
+// A member that has left is renamed with its earlier lives, and a name whose spawn failed is free.
 func TestRenameOfLives(t *testing.T) {
 	t.Parallel()
 	l := newTeam(t, "old", "new", "peer")

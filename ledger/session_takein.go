@@ -52,7 +52,7 @@ type TakeIn struct {
 	Turn    *TurnRef       `json:"turn,omitempty"`
 }
 
-// TakenIn is what became of input. For one input that is no mail and whose source is known
+// TakenIn is what became of input. For one input that is not mail and whose source is known
 // it is what became of the first.
 type TakenIn struct {
 	Entries    []Entry `json:"entries,omitempty"` // new ones; known sources are missing

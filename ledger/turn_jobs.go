@@ -252,7 +252,7 @@ func (t *tx) begin(j *TurnJob) ([]Entry, error) {
 		}
 		out = append(out, e)
 	}
-	if j.First || j.Attempt > 1 { // what came amid a turn is no part of it
+	if j.First || j.Attempt > 1 { // what came amid a turn is not part of it
 		return out, nil
 	}
 	e, some, err := t.drain(j)

@@ -12,8 +12,8 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// Whoever mails brings what others have posted to the same member, in the order in
-// which it was posted, and marks it: when it is their turn they find it mailed.
+// A sender also mails what others have posted to the same member, in the order in
+// which it was posted, and marks it: at their turn they find it mailed.
 func TestOneMailsForAll(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -95,7 +95,7 @@ func TestDamagedMailboxIsRebuiltFromTheLedger(t *testing.T) {
 		t.Fatal(err)
 	}
 	post("three")
-	// Whoever met the damage restored the mailbox, the supervisor mails the rest.
+	// The process that found the damage has restored the mailbox; the supervisor mails the rest.
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	w, err := inbox.Watch(ctx, r.layout.Inboxes())

@@ -8,7 +8,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// The silence of a frozen agent is no evidence that it is ready, and does not hide that it is
+// The silence of a frozen agent is not evidence that it is ready, and does not hide that it is
 // paused. It is waited for again once it continues.
 func TestPausedIsNeitherReadyNorForgotten(t *testing.T) {
 	for name, reports := range map[string]bool{"settled output": false, "its own word": true} {

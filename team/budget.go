@@ -7,7 +7,7 @@ import (
 )
 
 // Budget is the most that a member, or all members together, may use of their
-// models; a zero field is no bound.
+// models; a zero field means no bound.
 type Budget struct {
 	Tokens  int64   `json:"tokens,omitempty"`  // input and output, without what came from a cache
 	CostUSD float64 `json:"costUsd,omitempty"` // as the CLI counts it
@@ -50,7 +50,7 @@ func (u *Usage) Add(o Usage) {
 }
 
 // ParseBudget reads the bounds as people write them: tokens and turns as a whole number,
-// with k or M behind it where wanted, cost in US dollars. Empty is no bound. Errors
+// with k or M behind it where wanted, cost in US dollars. Empty means no bound. Errors
 // are CodeInvalid.
 func ParseBudget(tokens, cost, turns string) (b Budget, err error) {
 	count := func(text, what string) (int64, error) {

@@ -77,7 +77,7 @@ func (l Limits) Check() error {
 }
 
 // ParseLimits reads limits as people write them: "2GiB", "200", "150%". An empty
-// text is no limit.
+// text means no limit.
 func ParseLimits(memory, pids, cpu string) (l Limits, err error) {
 	if memory != "" {
 		if l.MemoryBytes, err = ParseSize(memory); err != nil {

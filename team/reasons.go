@@ -422,7 +422,7 @@ var reasons = []Word{
 	{ReasonNotRepository, "The directory is in no git repository."},
 	{ReasonNotRunning, "The member is not running."},
 	{ReasonNotUTF8, "The text is not UTF-8."},
-	{ReasonNotWorktree, "The directory is no worktree of the repository."},
+	{ReasonNotWorktree, "The directory is not a worktree of the repository."},
 	{ReasonNotYet, "Its time has not come."},
 	{ReasonNotYours, "The mailbox belongs to another member."},
 	{ReasonNothingToMerge, "The target contains the branch."},

@@ -64,7 +64,7 @@ func (f Filter) Beyond(other Filter) (name string, ok bool) {
 		at   reached
 		text string
 	}
-	seen := map[string]bool{} // without the start: the empty text is no name
+	seen := map[string]bool{} // without the start: the empty text is not a name
 	for queue := []node{{start, ""}}; len(queue) > 0; queue = queue[1:] {
 		n := queue[0]
 		ends := func(from, to int) bool {

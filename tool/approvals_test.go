@@ -400,7 +400,7 @@ func TestAskedInTheLeadsMailbox(t *testing.T) {
 	if planned.Kind != ledger.ApprovePlan || planned.Name != "planner" || !strings.Contains(string(planned.Payload), "1. step") {
 		t.Errorf("%+v", planned)
 	}
-	// Who asks in a file sees no error: its second plan is answered, once.
+	// A member that asks in a file sees no error: its second plan is answered, once.
 	if got := r.lastText("planner"); got != `{"type":"plan_approval_response","requestId":"plan_approval-MS@planner@demo","approved":false,"feedback":"another plan of yours waits for approval: one at a time","timestamp":"TIME"}` {
 		t.Error(got)
 	}

@@ -27,7 +27,7 @@ func over(ctx context.Context, limit time.Duration) bool {
 }
 
 // InboxNext is InboxTake, and waits up to limit if there is no mail. An empty mailbox after that,
-// or at once with limit 0, is no error.
+// or at once with limit 0, is not an error.
 func (t *Team) InboxNext(ctx context.Context, c Caller, limit time.Duration) (_ InboxOut, err error) {
 	if limit <= 0 {
 		return t.InboxTake(ctx, c)
@@ -150,7 +150,7 @@ func memberState(state string) (func(ledger.Member) bool, error) {
 }
 
 // AwaitEvents returns at most most events after a sequence number. If there are none it waits up
-// to limit; an empty result is no error.
+// to limit; an empty result is not an error.
 func (t *Team) AwaitEvents(ctx context.Context, after int64, most int, f ledger.EventFilter, limit time.Duration) (list []ledger.Event, err error) {
 	list, err = t.Ledger.Events(ctx, after, most, f)
 	if err != nil || len(list) > 0 || limit <= 0 {

@@ -39,7 +39,7 @@ func TestLimitThatComesAtOnce(t *testing.T) {
 	}
 	list, err := r.AwaitEvents(ctx, 1<<40, 1, ledger.EventFilter{}, limit)
 	if err != nil || len(list) != 0 {
-		t.Errorf("%v, %v: no event is no error", list, err)
+		t.Errorf("%v, %v: no event is not an error", list, err)
 	}
 }
 

@@ -177,7 +177,7 @@ func dirCheck(name string, d private.Dir, later, hint, own string) Check {
 	case err != nil:
 		return checked(name, "%v", err).fail(hint)
 	case !fi.IsDir():
-		return checked(name, "%s is no directory", dir).fail(hint)
+		return checked(name, "%s is not a directory", dir).fail(hint)
 	}
 	if c := placeCheck(checked(name, "%s", dir), d, own); c.Status != CheckOK {
 		return c

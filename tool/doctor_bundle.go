@@ -66,10 +66,10 @@ func noTeamCheck(l team.Layout) Check {
 		if err != nil {
 			what = err.Error()
 		}
-		return checked("leftover", "%s is no team, and has worktrees: %s", l.Dir, what).
+		return checked("leftover", "%s is not a team, and has worktrees: %s", l.Dir, what).
 			warn("save the work in them before you remove it: git -C " + team.ShellQuote(filepath.Join(l.Worktrees(), first(trees))) + " status")
 	}
-	return checked("leftover", "%s is no team", l.Dir).warn("remove it if you do not need it")
+	return checked("leftover", "%s is not a team", l.Dir).warn("remove it if you do not need it")
 }
 
 func first(list []string) string {

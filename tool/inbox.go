@@ -101,7 +101,7 @@ const maxMarks = 5000
 
 // InboxAck marks mail of the caller as read, in the ledger and then in the mailbox file, by the
 // ids of its entries (InboxEntry.ID). evidence says how that is known. Mail that is already marked
-// is no error; an id that is neither in the mailbox nor of a message to the caller is CodeNotFound
+// is not an error; an id that is neither in the mailbox nor of a message to the caller is CodeNotFound
 // (message_not_found), and then nothing is marked.
 func (t *Team) InboxAck(ctx context.Context, c Caller, evidence string, ids ...string) error {
 	if len(ids) == 0 {

@@ -122,7 +122,7 @@ func (t *Team) Leave(ctx context.Context, c Caller, name string) (ledger.Member,
 	return m, t.leave(ctx, c, m)
 }
 
-// leave removes a joined program from the roster; one that has left meanwhile is no error.
+// leave removes a joined program from the roster; one that has left meanwhile is not an error.
 func (t *Team) leave(ctx context.Context, c Caller, m ledger.Member) error {
 	by := c.Name
 	if c.Person || c.Session != m.SessionKey {

@@ -104,7 +104,7 @@ func personOnly(c Caller, mode team.Mode) error {
 
 // SetMode changes the permission mode of a member, or of the lead. adapter.Capabilities.NewMode of
 // an agent kind says when a running foreign agent adopts it; its effect on teamctl's own
-// operations is immediate. The current mode is no change.
+// operations is immediate. The current mode is not a change.
 func (t *Team) SetMode(ctx context.Context, c Caller, name string, mode team.Mode) (ledger.Member, error) {
 	if err := t.may(ctx, c, OpMode); err != nil {
 		return ledger.Member{}, err

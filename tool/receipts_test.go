@@ -133,7 +133,7 @@ func TestAwait(t *testing.T) {
 	if err := <-waited; err != nil {
 		t.Error(err)
 	}
-	// Who leaves reads nothing more.
+	// A member that has left reads nothing more.
 	late := r.say(Person(), "a", "late")
 	go func() {
 		_, err := r.Await(ctx, late.MessageID, team.Answered, 20*time.Second)

@@ -38,7 +38,7 @@ func TestSessionsCarryTeamAndRole(t *testing.T) {
 			t.Errorf("%+v, %v", cfg, err)
 		}
 	}
-	// Who claims to be of another team, or is not who it says, has no role at all.
+	// A caller that claims another team, or an identity that is not its own, has no role.
 	_, err = r.Identify(ctx, "ann@other", token)
 	denied(t, err, team.CodeDenied, "other_team")
 	_, err = r.Identify(ctx, ann.Name, "guessed")

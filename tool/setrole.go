@@ -9,7 +9,7 @@ import (
 )
 
 // SetRole changes the role of a member. Its permissions change at once, and tasks that it may no
-// longer work on return to the board. The current role is no change. No member changes its own
+// longer work on return to the board. The current role is not a change. No member changes its own
 // role, only a person makes an operator, and the lead stays the leader.
 func (t *Team) SetRole(ctx context.Context, c Caller, name string, role team.Role) (ledger.Member, error) {
 	if err := t.may(ctx, c, OpMode); err != nil {

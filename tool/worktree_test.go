@@ -355,7 +355,7 @@ func TestWorktreeRoles(t *testing.T) {
 }
 
 // Two members have changed a file independently: the lead and both are warned, once. A change
-// merged from the other member is no overlap.
+// merged from the other member is not an overlap.
 func TestNoteChanges(t *testing.T) {
 	t.Parallel()
 	g := newTreeRig(t)

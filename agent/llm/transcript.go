@@ -71,7 +71,7 @@ type transcript struct {
 	metas     []meta
 	texts     Texts
 	gone      map[string]bool // ids of calls whose input cannot be read
-	event     ledger.Entry    // the newest event, which is no part of requests
+	event     ledger.Entry    // the newest event, which is not part of requests
 	compacted int64           // seq of the newest compaction
 }
 

@@ -62,7 +62,7 @@ func (s *server) alive(ctx context.Context) error {
 		return nil
 	case ctx.Err() == nil:
 		s.down(err)
-	default: // an interrupted start is no failure
+	default: // an interrupted start is not a failure
 		s.stop()
 	}
 	return err

@@ -51,7 +51,7 @@ func (p *Program) list(ctx context.Context, session string) (json.RawMessage, er
 		return in.JSON, nil
 	}
 	text, err := texts{p}.Read(in.File)
-	if errors.Is(err, fs.ErrNotExist) { // a list is no reason to stop
+	if errors.Is(err, fs.ErrNotExist) { // a list is not a reason to stop
 		return nil, nil
 	}
 	return json.RawMessage(text), err

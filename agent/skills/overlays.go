@@ -60,7 +60,7 @@ func Overlays(home, spec, overlay, repo, dir string) ([]Overlay, error) {
 	return out, errors.Join(errs...)
 }
 
-// overlayOf reads one overlay. An empty file is no overlay.
+// overlayOf reads one overlay. An empty file is not an overlay.
 func overlayOf(root, name, file string) (Overlay, bool, error) {
 	b, err := readHead(root, file, MaxOverlay+1)
 	if errors.Is(err, fs.ErrNotExist) {

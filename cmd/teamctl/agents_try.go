@@ -246,7 +246,7 @@ func (s *sandbox) ready(ctx context.Context, t trial) (string, error) {
 const restsFor = 10 * time.Second
 
 // prompted checks that the first prompt was accepted: the evidence is that the agent worked. A
-// turn may be over before the screen is read, which is no failure if nothing else could show it.
+// turn may be over before the screen is read, which is not a failure if nothing else could show it.
 func (s *sandbox) prompted(ctx context.Context, t trial) (string, error) {
 	var rests time.Time // since when it is at rest
 	over := false

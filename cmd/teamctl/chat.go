@@ -120,7 +120,7 @@ func (ch *chat) lead() bool { return ch.member.Name == team.LeadName }
 func (ch *chat) send(ctx context.Context, text string) (id string, err error) {
 	if ch.lead() || ch.pane {
 		if !ch.caller.Person && !ch.pane {
-			return "", team.Errorf(team.CodeDenied, "%s is no person: only a person talks with the lead here", ch.caller.Name).
+			return "", team.Errorf(team.CodeDenied, "%s is not a person: only a person talks with the lead here", ch.caller.Name).
 				WithReason(team.ReasonNotAPerson).WithHint("teamctl send " + team.LeadName + " TEXT")
 		}
 		id, _, err = program.Say(ctx, ch.team, ch.member, text)

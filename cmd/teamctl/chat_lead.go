@@ -81,7 +81,7 @@ var errLeadEnd = errors.New("the chat has ended")
 // while another process does.
 func (ch *chat) runLead(ctx context.Context, out io.Writer) (_ *leadRun, err error) {
 	if !ch.caller.Person {
-		return nil, team.Errorf(team.CodeDenied, "%s is no person, and the lead's conversation is its person's", ch.caller.Name).
+		return nil, team.Errorf(team.CodeDenied, "%s is not a person, and the lead's conversation is its person's", ch.caller.Name).
 			WithReason(team.ReasonNotAPerson).WithHint("teamctl send " + team.LeadName + " TEXT")
 	}
 	if ch.team.Elsewhere != nil {

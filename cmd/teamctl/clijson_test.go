@@ -40,7 +40,7 @@ that breaks it stands in the changelog.
 - An error is a document as well, on standard output: ` + "`{\"error\": {\"code\", \"message\", \"reason\", \"hint\"}}`" + `; reason and hint are optional. The exit
   status follows the code: internal 1, invalid 2, not_found 3, conflict 4, denied 5, limit 6, unavailable 7, timeout 8. Programs read code and
   reason; messages change. With ` + "`-o name`" + ` errors are words on standard error.
-- What was so already is no error: the exit status is 0, and the status or outcome in the result begins with ` + "`already_`" + `.
+- What was so already is not an error: the exit status is 0, and the status or outcome in the result begins with ` + "`already_`" + `.
 
 The examples are what tests compare with, on every change. Ids, times, paths and numbers of processes in them are made up.
 `

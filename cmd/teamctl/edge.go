@@ -53,7 +53,7 @@ func newEdgeAdd(a *app) *cobra.Command {
 		Use:   "add FROM TYPE TO",
 		Short: "Add an edge",
 		Long: `Add an edge of the type delegates, reviews, reports_to, shares_context or
-handoff. An existing edge is no error.`,
+handoff. An existing edge is not an error.`,
 		Example: "  teamctl edge add judge reviews builder\n  teamctl edge add builder reports_to judge",
 	}, func(cmd *cobra.Command, t *tool.Team, c tool.Caller, e team.Edge) (op.EdgeOut, error) {
 		e, changed, err := t.EdgeAdd(cmd.Context(), c, e)

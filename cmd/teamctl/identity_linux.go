@@ -81,7 +81,7 @@ func memberAbove(l team.Layout, named bool) string {
 const inProcess = "a member that runs in-process"
 
 // inProcessAbove returns inProcess if a child of a supervisor was started by a member that runs in
-// the supervisor's process. The environment of such a child is no evidence, since the member
+// the supervisor's process. The environment of such a child is not evidence, since the member
 // chooses it: only commands that the supervisor has recorded as its user's are the user's.
 func inProcessAbove(l team.Layout, child int) string {
 	if runs.BookOf(l).OfPerson(variable(environ.Of(child, nil), team.EnvCommand)) {

@@ -221,7 +221,7 @@ the line or the lines of it, counted from 1.
 }
 
 // splitPlace parts "cart.go:40-44" into the file and the lines. A file whose name ends like
-// that is meant where what follows the colon is no number.
+// that is meant where what follows the colon is not a number.
 func splitPlace(s string) (file, lines string) {
 	i := strings.LastIndexByte(s, ':')
 	if i <= 0 || i == len(s)-1 || strings.Trim(s[i+1:], "0123456789-") != "" {

@@ -64,7 +64,7 @@ func TestTypedAhead(t *testing.T) {
 	}
 }
 
-// A dialog of Gemini CLI may open at the end of a turn: its hook alone is no evidence that the
+// A dialog of Gemini CLI may open at the end of a turn: its hook alone is not evidence that the
 // agent is idle.
 func TestEndOfTurnThatItsScreenConfirms(t *testing.T) {
 	t.Parallel()

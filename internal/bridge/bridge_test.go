@@ -60,7 +60,7 @@ func TestRoster(t *testing.T) {
 		t.Errorf("%d members here, want 3 (%v)", len(ms), err)
 	}
 
-	// Who leaves there leaves here, and the other way round.
+	// A member that leaves the native team leaves this one, and the reverse.
 	cfg := r.config()
 	cfg.Members = slices.DeleteFunc(cfg.Members, func(m team.ConfigMember) bool { return m.Name == "researcher" })
 	data, err := cfg.Marshal()

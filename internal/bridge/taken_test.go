@@ -122,7 +122,7 @@ func TestMarkedLate(t *testing.T) {
 	if got := p.look(r, "researcher"); len(got) != 0 {
 		t.Fatalf("the second look takes %d", len(got))
 	}
-	r.state(first, "researcher", team.Injected) // a read is no receipt
+	r.state(first, "researcher", team.Injected) // a read is not a receipt
 	if err := p.turn(r, "researcher", []string{long}); err != nil {
 		t.Fatal(err)
 	}

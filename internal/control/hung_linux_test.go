@@ -139,7 +139,7 @@ func TestSilence(t *testing.T) {
 			break
 		}
 	}
-	// Who was kept from running himself has seen nothing.
+	// A process that could not run itself has observed nothing.
 	s := silence{last: now}
 	if why := s.look(doingNothing, now.Add(time.Hour)); why != "" {
 		t.Errorf("after an hour without the processor: %q", why)

@@ -124,7 +124,7 @@ func TestNotDoneTwice(t *testing.T) {
 }
 
 // A stop whose answer was lost may have taken the member off the roster: that it is
-// not there any more is no answer.
+// not there any more is not an answer.
 func TestStoppedAndGone(t *testing.T) {
 	t.Parallel()
 	l := newTeam(t)

@@ -120,7 +120,7 @@ func TestStoppedIsWaitedForOnce(t *testing.T) {
 	}
 }
 
-// Who holds a lock is known, and that somebody else has the file open is not taken for it.
+// The holder of a lock is found; another process that has the file open is not taken for it.
 func TestHolder(t *testing.T) {
 	t.Parallel()
 	path := t.TempDir() + "/lock"

@@ -50,7 +50,7 @@ func wantAnswer(t *testing.T, r *bufio.Reader, want string) {
 	}
 }
 
-// Whoever sends many at once, in pieces of any size, has an answer to each, in order.
+// A client that sends many operations at once, in pieces of any size, gets the answers in order.
 func TestOpsInPieces(t *testing.T) {
 	t.Parallel()
 	conn, _, _ := dialOps(t, argsBack)
@@ -146,7 +146,7 @@ func TestOpsNotTaken(t *testing.T) {
 	for range 10 {
 		wantAnswer(t, conn.r, big)
 	}
-	// Another that never takes them is no reason to stay.
+	// Another that never takes them is not a reason to stay.
 	other, err := c.ops.dial(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -59,7 +59,7 @@ func settings() []setting {
 }
 
 // ReadConfig reads ui.yaml in a home directory. It never keeps a person from the screen: with an
-// error it returns the defaults, and what could be read beside the keys. A missing file is no error.
+// error it returns the defaults, and what could be read beside the keys. A missing file is not an error.
 // The error is CodeInvalid (bad_config) with line and column for a mistake in the file, and
 // CodeDenied (not_private) if others can write it.
 func ReadConfig(home string) (Config, error) {

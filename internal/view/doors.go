@@ -113,7 +113,7 @@ type Deed struct {
 // Screens gives access to the screens of members.
 type Screens interface {
 	// Screen calls each with the content of a member's screen now and after every change, from one
-	// goroutine, until ctx ends, which is no error, or the member ends.
+	// goroutine, until ctx ends, which is not an error, or the member ends.
 	Screen(ctx context.Context, member string, each func(Frame)) error
 }
 

@@ -2,7 +2,7 @@
 // package view, so by itself it can neither lose nor change anything, and it never types into an
 // agent.
 //
-// Whoever can reach the address of the page is not trusted:
+// A client that reaches the address of the page is not trusted:
 //
 //   - Every request but those for a login and for assets needs a session. A session begins with a
 //     code that works once, within CodeLife, and is a cookie that no script can read and no other

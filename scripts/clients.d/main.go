@@ -150,7 +150,7 @@ func chosen(only string) (programs, texts []string, err error) {
 		case slices.ContainsFunc(slices.Concat(checks, byHand), isRow):
 			texts = append(texts, word)
 		default:
-			return nil, nil, fmt.Errorf("--only: %q is no program and in no row's name; programs are %s", word, strings.Join(known, ", "))
+			return nil, nil, fmt.Errorf("--only: %q is not a program and in no row's name; programs are %s", word, strings.Join(known, ", "))
 		}
 	}
 	return programs, texts, nil

@@ -82,7 +82,7 @@ func (d *Delivery) queueAsk(ctx context.Context, row ledger.Member, kind ledger.
 	if d, err := time.ParseDuration(wait); err == nil && d > 0 {
 		in.Deadline = time.Now().Add(d).UnixMilli()
 	}
-	if kind == ledger.ApprovePermission && !a.Screen { // a screen's content is no request by the program itself
+	if kind == ledger.ApprovePermission && !a.Screen { // a screen's content is not a request by the program itself
 		if in.Decided, err = approval.ByRules(ctx, d.team.Ledger, row, approval.RequestOf(a)); err != nil {
 			return 0, err
 		}

@@ -48,7 +48,7 @@ type Renames struct {
 // New returns the Renames of a team.
 func New(o Options) *Renames { return &Renames{Options: o, turn: make(chan struct{}, 1)} }
 
-// To renames the member of a session. Its current name is no change.
+// To renames the member of a session. Its current name is not a change.
 func (s *Renames) To(ctx context.Context, session, name string) error {
 	select { // one at a time, because each locks two mailboxes
 	case s.turn <- struct{}{}:

@@ -78,7 +78,7 @@ func TestLetsChattyOutputBe(t *testing.T) {
 }
 
 // TestWithoutWatches: if the kernel has no watch left, the log is polled instead, and a missing
-// log is no evidence.
+// log is not evidence.
 func TestWithoutWatches(t *testing.T) {
 	t.Parallel()
 	b := team.Bundle(t.TempDir())

@@ -61,7 +61,7 @@ func JoinedAnswer(ctx context.Context, led *ledger.Ledger, of ledger.Member, req
 }
 
 // Leave removes a program that has joined from the roster and notifies the lead; by is who removes
-// it, the program itself or another member. It is no error if the program has left meanwhile.
+// it, the program itself or another member. It is not an error if the program has left meanwhile.
 func Leave(ctx context.Context, m mail.Mailer, of ledger.Member, by string) error {
 	f := inbox.TeammateTerminated{
 		Message: fmt.Sprintf("Teammate %q has left the team.", of.Name), AgentID: of.AgentID, Status: inbox.NoticeCompleted,

@@ -15,7 +15,7 @@ import (
 const pause = 200 * time.Millisecond
 
 // Follow calls each with a Snapshot of the team now, and again whenever the team has changed, or
-// its supervisor has ended or was replaced, until ctx ends, which is no error. tasks returns
+// its supervisor has ended or was replaced, until ctx ends, which is not an error. tasks returns
 // before each snapshot how many tasks to read, see Snapshot.
 func Follow(ctx context.Context, t *tool.Team, tasks func() int, each func(view.Snapshot)) error {
 	changes, stop, err := t.Ledger.Changes(ctx)

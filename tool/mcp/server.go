@@ -158,7 +158,7 @@ func (s *Server) callTools(next sdk.MethodHandler) sdk.MethodHandler {
 func (s *Server) call(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 	if token := req.Params.GetProgressToken(); token != nil {
 		ctx = op.WithProgress(ctx, func(done, total int, text string) {
-			// A client that does not read progress is no reason to fail.
+			// A client that does not read progress is not a reason to fail.
 			_ = req.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{
 				ProgressToken: token, Progress: float64(done), Total: float64(total), Message: text,
 			})

@@ -164,7 +164,7 @@ func TestKilledAndInTheTranscriptOfGemini(t *testing.T) {
 	}
 }
 
-// A preview is no evidence, nor is what the program keeps of its hooks outside the conversation.
+// A preview is not evidence, nor is what the program keeps of its hooks outside the conversation.
 func TestPreviewIsNoEvidence(t *testing.T) {
 	r := newRig(t)
 	p := r.program()
@@ -179,7 +179,7 @@ func TestPreviewIsNoEvidence(t *testing.T) {
 	r.want(id, team.Injected)
 }
 
-// A hook of the running program is no evidence before the transcript holds the text.
+// A hook of the running program is not evidence before the transcript holds the text.
 func TestNoPromotionBeforeTheTranscript(t *testing.T) {
 	r := newRig(t)
 	p := r.program()

@@ -140,7 +140,7 @@ func TestNotQuiet(t *testing.T) {
 	}
 }
 
-// TestQuietBesideARequest: a request of a tool that has not run is no reason for another process.
+// TestQuietBesideARequest: a request of a tool that has not run is not a reason for another process.
 func TestQuietBesideARequest(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -13,7 +13,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// The answer to a post is no receipt, nor is the model's answer to a later message: a message that
+// The answer to a post is not a receipt, nor is the model's answer to a later message: a message that
 // the session never had is sent again.
 func TestServerAnswersBeforeItHasTheMessage(t *testing.T) {
 	t.Parallel()
