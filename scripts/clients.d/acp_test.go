@@ -14,6 +14,7 @@ import (
 
 	"github.com/teamctl/teamctl/internal/control"
 	"github.com/teamctl/teamctl/internal/fakecli"
+	"github.com/teamctl/teamctl/internal/strays"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )
@@ -39,7 +40,7 @@ func TestACP(t *testing.T) {
 		}
 	}()
 	t.Setenv(team.EnvRuntime, s.w.Sockets) // we are one of the team's processes
-	self, err := os.Executable()
+	self, err := strays.Self()
 	if err != nil {
 		t.Fatal(err)
 	}

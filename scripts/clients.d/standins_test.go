@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -213,13 +214,31 @@ func (s *standIns) without() (start func()) {
 	}
 }
 
+// pids are the processes of the members that have one.
+func (s *standIns) pids() map[string]int {
+	s.Helper()
+	all, err := s.w.members(s.ctx)
+	if err != nil {
+		s.Fatal(err)
+	}
+	out := map[string]int{}
+	for _, m := range all {
+		if m.PID != 0 {
+			out[m.Name] = m.PID
+		}
+	}
+	return out
+}
+
 // inMidTurn says how far a message gets in mid-turn, for programs with a server: a session of
 // opencode has it at once, a thread of Codex at the next boundary.
 var inMidTurn = map[string]team.DeliveryState{"codex": team.Injected, "opencode": team.Accepted}
 
-// order checks that mail which was posted without a supervisor arrives by urgency, in mid-turn.
+// order checks that mail which was posted without a supervisor arrives by urgency, in mid-turn, and
+// that the next supervisor keeps the agents.
 func (s *standIns) order() {
 	release := s.busy("order", s.all...)
+	before := s.pids()
 	start := s.without()
 	var ids []string
 	for i, c := range s.all {
@@ -236,6 +255,9 @@ func (s *standIns) order() {
 		if state := inMidTurn[c.Name]; state != "" {
 			s.is(state, ids[3*i:3*i+3]...)
 		}
+	}
+	if after := s.pids(); !maps.Equal(before, after) {
+		s.Errorf("the agents were %v and are %v", before, after)
 	}
 	release()
 	for _, c := range s.all {
