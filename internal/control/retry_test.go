@@ -3,10 +3,12 @@ package control
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -156,5 +158,42 @@ func TestNoneToAskAgain(t *testing.T) {
 	}
 	if got := asked(); len(got) != 1 {
 		t.Errorf("asked %v", got)
+	}
+}
+
+// While another process holds the locks, one start is tried, not one after another.
+func TestOneStartWhileTheLocksAreHeld(t *testing.T) {
+	t.Parallel()
+	l := newTeam(t)
+	count := filepath.Join(l.Dir, "starts")
+	held, err := lockSupervisor(t.Context(), l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, err := json.Marshal(errorOf(team.Errorf(team.CodeConflict, "one runs").WithReason(team.ReasonSupervisorRunning)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := `echo >>"$0"; if [ "$(wc -l <"$0")" = 1 ]; then echo "$1" >&3; else echo ok >&3; fi`
+	done := make(chan error, 1)
+	go func() {
+		done <- startUp(t.Context(), l, []string{"sh", "-c", script, count, string(line)}, FromPerson)
+	}()
+	starts := func() int {
+		b, _ := os.ReadFile(count)
+		return strings.Count(string(b), "\n")
+	}
+	for starts() == 0 {
+		<-time.After(10 * time.Millisecond)
+	}
+	<-time.After(300 * time.Millisecond) // in which a healthy starter does nothing
+	if n := starts(); n != 1 {
+		t.Errorf("%d starts while the locks are held", n)
+	}
+	if err := held.Unlock(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil || starts() != 2 {
+		t.Errorf("%v after %d starts", err, starts())
 	}
 }

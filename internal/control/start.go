@@ -110,23 +110,34 @@ func startUp(ctx context.Context, l team.Layout, exe []string, from Origin) (err
 		if team.ReasonOf(err) != "supervisor_running" {
 			return err
 		}
-		if _, err := os.Lstat(l.Socket()); errors.Is(err, os.ErrNotExist) && !called && isHeld(l.SupervisorLock()) {
-			called = true
+		if who, err := awaitLocks(ctx, l, &called); err != nil || who == present {
+			return err
+		}
+	}
+}
+
+// awaitLocks waits until the locks of a supervisor are free, or one answers: another start would
+// only find them held. A supervisor whose socket was removed is called, once.
+func awaitLocks(ctx context.Context, l team.Layout, called *bool) (presence, error) {
+	for {
+		if _, err := os.Lstat(l.Socket()); errors.Is(err, os.ErrNotExist) && !*called && isHeld(l.SupervisorLock()) {
+			*called = true
 			if err := call(ctx, l); err != nil {
-				return err
+				return nobody, err
 			}
 		}
 		short, stop := context.WithTimeout(ctx, 50*time.Millisecond)
 		held, err := lockSupervisor(short, l)
 		stop()
 		if err == nil {
-			if err := held.Unlock(); err != nil {
-				return err
-			}
+			return nobody, held.Unlock()
 		}
 		if ctx.Err() != nil {
-			return team.Errorf(team.CodeUnavailable, "the supervisor of %s runs, pid %s, but does not answer", l.Key, readPID(l)).
+			return nobody, team.Errorf(team.CodeUnavailable, "the supervisor of %s runs, pid %s, but does not answer", l.Key, readPID(l)).
 				WithHint("look at " + l.SupervisorLog())
+		}
+		if who, err := reach(ctx, l.Socket(), l.Ledger()); err != nil || who == present {
+			return who, err
 		}
 	}
 }
