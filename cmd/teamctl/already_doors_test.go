@@ -93,9 +93,13 @@ func TestRepeatedAtEveryDoor(t *testing.T) {
 			t.Errorf("%s can be repeated, but is in neither repeats nor notRepeated", o.Name)
 		}
 	}
-	for name, open := range map[string]func(*world) door{
+	doors := map[string]func(*world) door{
 		"mcp": (*world).viaMCP, "call": (*world).viaCall, "verb": (*world).viaCall, "go": (*world).viaGo,
-	} {
+	}
+	if testing.Short() {
+		spare(doors, "verb")
+	}
+	for name, open := range doors {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			d := open(w)

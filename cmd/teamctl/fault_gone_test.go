@@ -104,7 +104,7 @@ func TestSupervisorEndsUnderCommands(t *testing.T) {
 	r.agent("a", "never", "fakeagent", "hold")
 	rounds := 15
 	if testing.Short() {
-		rounds = 4
+		rounds = 2
 	}
 	for range rounds {
 		// A supervisor that was signalled may have carried out a whole round before it exited.

@@ -93,7 +93,7 @@ func TestReaderKilled(t *testing.T) {
 	t.Parallel()
 	rounds := 300
 	if testing.Short() {
-		rounds = 8
+		rounds = 4
 	}
 	for name, args := range map[string][]string{
 		"inbox": {"inbox", "--consume", "--json"}, "prompt": {"inbox", "--consume", "--prompt"}, "call": {"call", "InboxRead"},
@@ -130,7 +130,7 @@ func TestMCPReaderKilled(t *testing.T) {
 	t.Parallel()
 	rounds := 300
 	if testing.Short() {
-		rounds = 8
+		rounds = 4
 	}
 	r := newReaders(t)
 	calls := 0

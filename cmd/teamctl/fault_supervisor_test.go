@@ -32,7 +32,7 @@ func TestFault01SupervisorKilled20Agents(t *testing.T) {
 	}
 	rounds := 10
 	if testing.Short() {
-		rounds = 3
+		rounds = 2
 	}
 	var posted []string
 	for range rounds {

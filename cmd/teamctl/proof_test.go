@@ -253,7 +253,7 @@ func TestProofSendersAreKilled(t *testing.T) {
 	t.Parallel()
 	writers, each := 16, 12
 	if testing.Short() {
-		writers, each = 8, 5
+		writers, each = 6, 4
 	}
 	// Each writer repeats a send of unknown outcome with the same key, so that every message
 	// arrives.

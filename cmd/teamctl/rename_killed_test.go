@@ -1,6 +1,7 @@
 package main
 
 import (
+	"math/rand/v2"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -16,8 +17,9 @@ import (
 // the same command completes the rename.
 func TestRenameRestartIsKilled(t *testing.T) {
 	rounds := 12
+	moment := func(i int) time.Duration { return time.Duration(i*i) * 10 * time.Millisecond }
 	if testing.Short() {
-		rounds = 4
+		rounds, moment = 2, func(int) time.Duration { return rand.N(300 * time.Millisecond) }
 	}
 	r := newFaultRig(t)
 	r.agent("w0", "never", "fakeagent", "hold")
@@ -34,7 +36,7 @@ func TestRenameRestartIsKilled(t *testing.T) {
 		go func() { ended <- cmd.Wait() }()
 		select {
 		case <-ended: // it was faster
-		case <-time.After(time.Duration(i*i) * 10 * time.Millisecond): // any moment will do
+		case <-time.After(moment(i)): // any moment will do
 			if i%2 == 1 {
 				r.kill(r.supervisor())
 			}

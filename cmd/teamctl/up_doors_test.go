@@ -19,9 +19,13 @@ import (
 // commands of a file in a repository run through none of them without a person's consent, and
 // through all of them once a person has agreed.
 func TestUpAtEveryDoor(t *testing.T) {
-	for name, open := range map[string]func(*world) door{
+	doors := map[string]func(*world) door{
 		"mcp": (*world).viaMCP, "call": (*world).viaCall, "verb": (*world).viaVerbs, "go": (*world).viaGo,
-	} {
+	}
+	if testing.Short() {
+		spare(doors, "verb")
+	}
+	for name, open := range doors {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			d := open(w)
