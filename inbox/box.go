@@ -160,8 +160,10 @@ func (b *Box) trust(info fs.FileInfo, path string, want fs.FileMode) error {
 }
 
 // load reads the whole file; a missing one is empty.
-func (h *holding) load() (data []byte, info fs.FileInfo, err error) {
-	f, info, err := h.open(os.O_RDONLY)
+func (h *holding) load() (data []byte, info fs.FileInfo, err error) { return h.loadBy(os.O_RDONLY) }
+
+func (h *holding) loadBy(flag int) (data []byte, info fs.FileInfo, err error) {
+	f, info, err := h.open(flag)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil
 	}

@@ -38,7 +38,11 @@ func (b *Box) Look() (out []Entry, err error) {
 // settled reads the file and fails if it is incomplete or being replaced. An
 // empty file is being written, since an empty mailbox has brackets.
 func (h *holding) settled() ([]byte, fs.FileInfo, []element, error) {
-	data, info, err := h.load()
+	// Opened for writing, too: who watches for readers (package readwatch) is not told of teamctl.
+	data, info, err := h.loadBy(os.O_RDWR)
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+		data, info, err = h.load()
+	}
 	if errors.Is(err, errReplaced) {
 		err = team.Errorf(team.CodeUnavailable, "it %w", errReplaced).WithReason(team.ReasonUnsettled)
 	}
@@ -146,33 +150,28 @@ func (h *holding) fill(name string, elements [][]byte) error {
 const takenMark = "true "
 
 // ReadSince returns when another program has read the mailbox, if that was after
-// the last write to it. It is false where the system does not record that.
+// the last write to it. It is false where the file system does not record that
+// (noatime, other systems).
 func (b *Box) ReadSince() (at time.Time, ok bool) {
 	info, err := os.Lstat(b.Path())
 	if err != nil {
 		return time.Time{}, false
 	}
-	return readSince(info)
-}
-
-func readSince(info fs.FileInfo) (at time.Time, ok bool) {
 	at, ok = accessed(info)
 	return at, ok && at.After(info.ModTime())
 }
 
-// MarkTaken marks the entries with these ids as read if another program has
-// read the mailbox since it was last written to (see ReadSince), and returns
-// how many. That is for programs that take unread entries without the lock and
-// mark them later: until then their next look takes them again. A program that
-// is reading the file reads it to its end, since it is replaced.
-func (b *Box) MarkTaken(ctx context.Context, ids map[string]bool) (marked int, err error) {
+// MarkTaken marks the entries with these ids as read if read, called under the
+// lock, reports that another program has read the mailbox since it was last
+// written to, and returns how many. That is for programs that take unread
+// entries without the lock and mark them later: until then their next look takes
+// them again. A program that is reading the file reads it to its end, since it is
+// replaced.
+func (b *Box) MarkTaken(ctx context.Context, ids map[string]bool, read func() bool) (marked int, err error) {
 	err = b.hold(ctx, "write to", false, false, func(h *holding) error {
 		data, info, elems, err := h.settled()
-		if err != nil || info == nil {
+		if err != nil || info == nil || !read() {
 			return err
-		}
-		if _, read := readSince(info); !read {
-			return nil
 		}
 		for i, e := range elems {
 			if e.obj && !e.done && string(data[e.read.start:e.read.end]) == "false" && ids[decode(data, e, i).ID] {

@@ -29,7 +29,7 @@ func TestMarkTaken(t *testing.T) {
 		for _, id := range ids {
 			set[id] = true
 		}
-		n, err := b.MarkTaken(t.Context(), set)
+		n, err := b.MarkTaken(t.Context(), set, since)
 		if err != nil {
 			t.Fatal(err)
 		}

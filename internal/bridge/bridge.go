@@ -55,18 +55,19 @@ const (
 )
 
 type bridge struct {
-	in                       In
-	native                   native
-	id                       string
-	locks                    string // directory of locks and of moved lock directories
-	hub                      team.Watcher
-	owners                   map[string]string // see ownerOf
-	patience                 time.Duration     // recordWithin
-	startWithin, marksWithin time.Duration     // the constants
-	taken                    *taker
-	told                     map[string]bool // refusals and conflicts that were reported
-	passes                   atomic.Int64    // for tests: constant at rest
-	since                    int64           // mail posted up to here predates the bridge
+	in       In
+	native   native
+	id       string
+	locks    string // directory of locks and of moved lock directories
+	hub      team.Watcher
+	owners   map[string]string // see ownerOf
+	patience time.Duration     // recordWithin
+	starts   starts
+	next     time.Time // when a pass is due although nothing changes; zero: never
+	taken    *taker
+	told     map[string]bool // refusals and conflicts that were reported
+	passes   atomic.Int64    // for tests: constant at rest
+	since    int64           // mail posted up to here predates the bridge
 }
 
 // Run mirrors until ctx ends or the native team is deleted; neither is an error. A second bridge
@@ -127,8 +128,8 @@ func open(ctx context.Context, in In) (*bridge, func() error, error) {
 	n := native{dir: dir, name: name}
 	sum := sha256.Sum256([]byte(n.id()))
 	b := &bridge{in: in, native: n, id: n.id(), hub: in.Team.Env.Watch, told: map[string]bool{}, owners: map[string]string{}, patience: recordWithin,
-		startWithin: startWithin, marksWithin: marksWithin,
-		locks: filepath.Join(in.Team.Layout.Locks(), "bridge-"+hex.EncodeToString(sum[:6]))}
+		starts: starts{startWithin, marksWithin, readsWithin},
+		locks:  filepath.Join(in.Team.Layout.Locks(), "bridge-"+hex.EncodeToString(sum[:6]))}
 	b.taken = newTaker(n, b.box)
 	if b.hub == nil {
 		b.hub = new(dirwatch.Hub)
@@ -186,12 +187,13 @@ const (
 
 func (b *bridge) follow(ctx context.Context) error {
 	wakes := make(chan struct{}, 1)
-	tell := func(team.FileEvent) {
+	wake := func() {
 		select {
 		case wakes <- struct{}{}:
 		default:
 		}
 	}
+	tell := func(team.FileEvent) { wake() }
 	watches := []*watch{{dir: b.native.team()}, {dir: b.native.inboxes()}, {dir: b.native.tasks()}, {dir: filepath.Dir(b.native.tasks())}}
 	defer func() {
 		for _, w := range watches {
@@ -203,10 +205,12 @@ func (b *bridge) follow(ctx context.Context) error {
 		return err
 	}
 	defer stop()
-	defer b.taken.follow()()
+	defer b.taken.follow(wake)()
 	pause := firstPause
 	again := time.NewTimer(0)
 	defer again.Stop()
+	later := time.NewTimer(lastPause)
+	defer later.Stop()
 	for {
 		select {
 		case <-ctx.Done():
@@ -219,6 +223,7 @@ func (b *bridge) follow(ctx context.Context) error {
 			}
 			pause = firstPause
 		case <-again.C:
+		case <-later.C:
 		}
 		soon := false
 		err := b.watch(watches, tell)
@@ -238,6 +243,9 @@ func (b *bridge) follow(ctx context.Context) error {
 		} else if pause <= lastPause {
 			again.Reset(pause)
 			pause *= 2
+		}
+		if later.Stop(); !b.next.IsZero() {
+			later.Reset(time.Until(b.next))
 		}
 	}
 }
@@ -299,6 +307,7 @@ func (b *bridge) ended(ctx context.Context, err error) error {
 // pass synchronises both sides; soon means that something must be retried.
 func (b *bridge) pass(ctx context.Context) (soon bool, err error) {
 	b.passes.Add(1)
+	b.next = time.Time{}
 	p, err := b.look(ctx)
 	if err != nil {
 		return false, err

@@ -208,6 +208,7 @@ func (p *pass) mailThere(ctx context.Context) error {
 			targets[r.Here] = r.There
 		}
 	}
+	p.taken.keep(slices.Collect(maps.Values(targets)))
 	for _, session := range slices.Sorted(maps.Keys(targets)) {
 		err := p.mailTo(ctx, session, targets[session])
 		if notWhole(err) {
@@ -245,9 +246,13 @@ func (p *pass) mailTo(ctx context.Context, session, there string) error {
 	if err != nil {
 		return err
 	}
+	awaits := false
 	defer func() {
 		if p.takesAll(there) {
 			p.taken.expect(there, u.handed)
+		}
+		if !awaits {
+			p.taken.leave(there)
 		}
 	}()
 	var b batch
@@ -277,13 +282,20 @@ func (p *pass) mailTo(ctx context.Context, session, there string) error {
 	if err != nil {
 		return err
 	}
-	starts, err := p.starting(box, there, entries)
+	at, err := p.starting(ctx, box, there, entries)
 	if err != nil {
 		return err
 	}
-	if starts {
+	switch at {
+	case startsNow:
 		p.sayOnce(NoteWaits, there, "it starts: what is sent to it waits until it has read its prompt")
 		return nil
+	case readsNothing:
+		awaits = true
+		p.sayOnce(NoteWaits, there, fmt.Sprintf("nothing reads its mailbox: what is sent to it waits until its program has done so for %s, for %s at most",
+			p.starts.marks, p.starts.reads))
+		return nil
+	case started:
 	}
 	if !mayAdd(p.bursts)(entries) || p.markAwaited(there, entries, &u) {
 		p.sayWaits(there)
@@ -418,7 +430,9 @@ func (p *pass) deliver(ctx context.Context, box *inbox.Box, there string, b batc
 		}
 		return err
 	}
-	p.say(NoteMailThere, there, fmt.Sprintf("%d messages", len(b.entries)))
+	if len(b.entries) > 0 {
+		p.say(NoteMailThere, there, fmt.Sprintf("%d messages", len(b.entries)))
+	}
 	return p.settle(ctx, r)
 }
 

@@ -93,6 +93,9 @@ func (b *bridge) box(agent string) (*inbox.Box, error) {
 	return inbox.Open(b.native.inboxes(), b.locks, inboxName(agent))
 }
 
+// boxFile is the name of the file of an agent's mailbox.
+func boxFile(agent string) string { return inboxName(agent) + ".json" }
+
 // errGone means that the native team was deleted.
 var errGone = errors.New("the team is gone")
 

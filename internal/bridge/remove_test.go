@@ -21,7 +21,7 @@ func TestRemoveWhileItIsWritten(t *testing.T) {
 	}
 	r.write(r.native().config(), string(whole[:len(whole)/2]))
 	reads := make(chan struct{}, 1)
-	w, err := readwatch.Watch(r.native().team(), func(string) {
+	w, err := readwatch.Watch(r.native().team(), func(readwatch.Event) {
 		select {
 		case reads <- struct{}{}:
 		default:

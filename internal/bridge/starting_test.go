@@ -45,7 +45,7 @@ func TestMailForOneThatStarts(t *testing.T) {
 	r.once()
 	p := program{native: r.native(), inPlace: true}
 	b, pass := r.stepped()
-	b.startWithin, b.marksWithin = time.Hour, time.Hour
+	b.starts.prompt, b.starts.marks = time.Hour, time.Hour
 	path := filepath.Join(p.inboxes(), "researcher.json")
 
 	id := r.send(r.caller(codex), "researcher", "before it starts")
@@ -122,7 +122,7 @@ func TestMailForOneWithoutAPrompt(t *testing.T) {
 	if err := b.begin(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	b.startWithin = time.Since(joined) + time.Second
+	b.starts.prompt, b.starts.reads = time.Since(joined)+time.Second, time.Second
 	r.send(r.caller(codex), "researcher", "hello")
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
@@ -133,6 +133,79 @@ func TestMailForOneWithoutAPrompt(t *testing.T) {
 			t.Error(err)
 		}
 	}()
+	r.until("it is in the mailbox", func() bool { return r.unread("researcher") == 1 })
+}
+
+// TestMailForOneStartedByHand: what is sent to a teammate that nothing is known of waits until its
+// program reads the mailbox, and has done so for a while. A program that starts has several reads
+// under way, and takes what is there with each. That is so where reads leave no access time, and for
+// a teammate without a mailbox.
+func TestMailForOneStartedByHand(t *testing.T) {
+	t.Parallel()
+	needsReads(t)
+	r := newRig(t)
+	codex := r.member("codex")
+	r.once()
+	p := program{native: r.native(), inPlace: true}
+	b, pass := r.stepped()
+	b.starts.reads, b.starts.marks = time.Hour, time.Hour
+	id := r.send(r.caller(codex), "researcher", "hello")
+	for range 2 {
+		pass()
+		if got := p.look(r, "researcher"); len(got) > 0 {
+			t.Fatalf("it takes %q at its start", got)
+		}
+	}
+	if d, err := r.team.Ledger.Delivery(t.Context(), id, "researcher"); err != nil || d.State != team.Mailed || !r.said(NoteWaits, "researcher") {
+		t.Fatalf("%+v, %v", d, err)
+	}
+	b.starts.marks = 0
+	pass()
+	if got, err := p.take(r, "researcher"); err != nil || !slices.Equal(got, []string{"hello"}) {
+		t.Fatalf("it takes %q, %v", got, err)
+	}
+	pass()
+	r.state(id, "researcher", team.Accepted)
+}
+
+// TestReadsWakeTheBridge: a bridge that waits for a program to read its mailbox does nothing
+// meanwhile, and is woken by the reads.
+func TestReadsWakeTheBridge(t *testing.T) {
+	t.Parallel()
+	needsReads(t)
+	r := newRig(t)
+	codex := r.member("codex")
+	r.once()
+	b, unlock, err := open(t.Context(), r.in())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.begin(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b.starts.reads, b.starts.marks = time.Hour, time.Millisecond
+	r.send(r.caller(codex), "researcher", "hello")
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- b.follow(ctx) }()
+	defer func() {
+		stop()
+		if err := errors.Join(<-done, unlock()); err != nil {
+			t.Error(err)
+		}
+	}()
+	r.until("it waits", func() bool { return r.said(NoteWaits, "researcher") })
+	was, since := b.passes.Load(), time.Now()
+	r.until("the bridge rests", func() bool {
+		if now := b.passes.Load(); now != was {
+			was, since = now, time.Now()
+		}
+		return time.Since(since) > 300*time.Millisecond
+	})
+	p := program{native: r.native(), inPlace: true}
+	if got := p.look(r, "researcher"); len(got) > 0 {
+		t.Fatalf("it takes %q at its start", got)
+	}
 	r.until("it is in the mailbox", func() bool { return r.unread("researcher") == 1 })
 }
 
@@ -202,7 +275,7 @@ func TestMailForTheLead(t *testing.T) {
 			codex := r.member("codex")
 			r.once()
 			b, pass := r.stepped()
-			b.startWithin = time.Hour
+			b.starts.prompt = time.Hour
 			r.send(r.caller(codex), to, "hello")
 			pass()
 			if n := r.unread(to); n != 1 {

@@ -3,40 +3,30 @@ package bridge
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/teamctl/teamctl/internal/readwatch"
 	"github.com/teamctl/teamctl/team"
 )
 
 // look is the program's look at a mailbox without the lock: it takes what is unread, and marks it
-// later. The system's record of the read is later than the last write.
+// later. It leaves no access time.
 func (w program) look(r *rig, name string) (texts []string) {
 	r.Helper()
-	path := filepath.Join(w.inboxes(), name+".json")
-	info, err := os.Stat(path)
+	f, err := os.OpenFile(filepath.Join(w.inboxes(), boxFile(name)), os.O_RDONLY|noAccessTime, 0)
 	if err != nil {
 		r.Fatal(err)
 	}
-	r.until("a read that is later than the write", func() bool {
-		if time.Since(info.ModTime()) < 20*time.Millisecond { // a tick of the kernel's clock is shorter
-			return false
-		}
-		data, err := os.ReadFile(path)
-		if err != nil {
-			r.Fatal(err)
-		}
-		return len(data) > 0
-	})
-	for _, e := range r.box(name) {
-		if !e.Read {
-			texts = append(texts, e.Text)
-		}
+	_, err = io.Copy(io.Discard, f)
+	if err := errors.Join(err, f.Close()); err != nil {
+		r.Fatal(err)
 	}
-	return texts
+	return unreadOf(r, name)
 }
 
 // mark is the end of a look: all that is there then is marked.
@@ -64,25 +54,14 @@ func (r *rig) unread(name string) (n int) {
 	return n
 }
 
-// needsReads skips a test where the system does not record reads.
+// needsReads skips a test where the system does not report reads.
 func needsReads(t *testing.T) {
 	t.Helper()
-	dir := t.TempDir()
-	b, err := (&bridge{native: native{dir, nativeName}, locks: dir}).box("x")
+	w, err := readwatch.Watch(t.TempDir(), func(readwatch.Event) {})
 	if err != nil {
-		t.Fatal(err)
+		t.Skip(err)
 	}
-	long := time.Now().Add(-time.Hour)
-	err = errors.Join(os.MkdirAll(filepath.Dir(b.Path()), 0o700), os.WriteFile(b.Path(), []byte("[]"), 0o600), os.Chtimes(b.Path(), long.Add(-time.Hour), long))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.ReadFile(b.Path()); err != nil {
-		t.Fatal(err)
-	}
-	if _, ok := b.ReadSince(); !ok {
-		t.Skip("this file system records no reads")
-	}
+	w.Close()
 }
 
 // TestMarkedLate: Claude Code 2.1.112 marks what it has read only when it has drawn it, and reads
@@ -101,6 +80,7 @@ func TestMarkedLate(t *testing.T) {
 	if err := b.begin(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	b.starts.reads = 0
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- b.follow(ctx) }()
@@ -146,6 +126,37 @@ func TestMarkedLate(t *testing.T) {
 	}
 }
 
+// TestReadWhileNoBridgeRuns: what the program has read while the bridge was killed is marked by the
+// next one, where the file system records the read.
+func TestReadWhileNoBridgeRuns(t *testing.T) {
+	t.Parallel()
+	needsReads(t)
+	r := newRig(t)
+	codex := r.member("codex")
+	r.once()
+	r.send(r.caller(codex), "researcher", "long")
+	r.once()
+	path := filepath.Join(r.native().inboxes(), boxFile("researcher"))
+	long := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(path, long.Add(-time.Hour), long); err != nil { // no two in one tick of the kernel's clock
+		t.Fatal(err)
+	}
+	if _, err := os.ReadFile(path); err != nil {
+		t.Fatal(err)
+	}
+	if box, err := (&bridge{native: r.native(), locks: t.TempDir()}).box("researcher"); err != nil {
+		t.Fatal(err)
+	} else if _, ok := box.ReadSince(); !ok {
+		t.Skip("this file system records no reads")
+	}
+	_, pass := r.stepped()
+	pass() // it learns what it has handed over
+	pass()
+	if n := r.unread("researcher"); n != 0 {
+		t.Errorf("%d are unread", n)
+	}
+}
+
 // stepped is a bridge that the test runs pass by pass. Each pass follows a look at what was read.
 func (r *rig) stepped() (b *bridge, pass func()) {
 	r.Helper()
@@ -161,7 +172,8 @@ func (r *rig) stepped() (b *bridge, pass func()) {
 	if err := b.begin(context.WithoutCancel(r.Context())); err != nil {
 		r.Fatal(err)
 	}
-	b.taken.setReports(true)
+	r.Cleanup(b.taken.watch(func() {}))
+	b.starts.reads = 0
 	return b, func() {
 		r.Helper()
 		if err := b.taken.look(r.Context(), "researcher"); err != nil {

@@ -7,6 +7,6 @@ import (
 	"fmt"
 )
 
-func watch(dir string, _ func(string)) (*Watcher, error) {
+func watch(dir string, _ func(Event)) (*Watcher, error) {
 	return nil, fmt.Errorf("watch reads in %s: %w", dir, errors.ErrUnsupported)
 }
