@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -27,10 +28,8 @@ const (
 	// recordWithin is how long a message may take from the mailbox to the record of a teammate
 	// whose turn is over. After that the program has lost it.
 	recordWithin = 30 * time.Second
-	// recordTail is how much of a record's end is searched, recordHead how much of its beginning is
-	// searched for its owner.
+	// recordTail is how much of a record's end is searched, and of its beginning for its owner.
 	recordTail = 16 << 20
-	recordHead = 256 << 10
 )
 
 // takenAndLost is the reason for holding a message until it is given again.
@@ -91,7 +90,7 @@ func (b *bridge) record(cfg *team.Config, there string) (record, error) {
 		if err != nil {
 			continue // it was removed
 		}
-		part, err := readPart(file, recordTail)
+		part, err := readTail(file, recordTail)
 		if err != nil {
 			return record{}, err
 		}
@@ -105,31 +104,41 @@ func (b *bridge) record(cfg *team.Config, there string) (record, error) {
 }
 
 // ownerOf returns the owner of a conversation file: NAME@TEAM of a teammate, "" for others.
-func (b *bridge) ownerOf(file string) (string, error) {
+func (b *bridge) ownerOf(file string) (owner string, err error) {
 	if owner, known := b.owners[file]; known {
 		return owner, nil
 	}
-	head, err := readPart(file, -recordHead)
-	if err != nil {
-		return "", err
+	f, err := regular.Open(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
 	}
-	for line := range bytes.Lines(head) {
+	if err != nil {
+		return "", unsettled(err)
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	lines := bufio.NewReader(io.LimitReader(f, recordTail))
+	for { // the first line of a conversation has the whole mail of its first turn
+		line, err := lines.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return "", nil // for now: the conversation is still empty
+		}
+		if err != nil {
+			return "", err
+		}
 		var l struct{ Type, TeamName, AgentName string }
 		if json.Unmarshal(line, &l) != nil || l.Type != "user" && l.Type != "assistant" {
 			continue
 		}
-		b.owners[file] = ""
 		if l.AgentName != "" {
-			b.owners[file] = team.AgentID(l.AgentName, l.TeamName)
+			owner = team.AgentID(l.AgentName, l.TeamName)
 		}
-		break
+		b.owners[file] = owner
+		return owner, nil
 	}
-	return b.owners[file], nil // "" for now, if the conversation is still empty
 }
 
-// readPart reads the last bytes of a file, or the first if most is negative. A missing file counts
-// as empty.
-func readPart(file string, most int64) (data []byte, err error) {
+// readTail reads the last bytes of a file. A missing file counts as empty.
+func readTail(file string, most int64) (data []byte, err error) {
 	f, err := regular.Open(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -138,9 +147,6 @@ func readPart(file string, most int64) (data []byte, err error) {
 		return nil, unsettled(err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	if most < 0 {
-		return io.ReadAll(io.LimitReader(f, -most))
-	}
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err

@@ -101,3 +101,26 @@ func TestTakenAndLost(t *testing.T) {
 	r.once()
 	r.state(id, "researcher", team.Accepted)
 }
+
+// TestLongFirstTurn: the record of a teammate is found although its first turn, which is one line,
+// has a batch of any length.
+func TestLongFirstTurn(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	codex := r.member("codex")
+	r.once()
+	p := program{native: r.native(), inPlace: true}
+	_, pass := r.stepped()
+	var ids []string
+	for range 3 {
+		ids = append(ids, r.send(r.caller(codex), "researcher", strings.Repeat("0123456789", 10_000)))
+	}
+	pass()
+	if _, err := p.take(r, "researcher"); err != nil {
+		t.Fatal(err)
+	}
+	pass()
+	for _, id := range ids {
+		r.state(id, "researcher", team.Accepted)
+	}
+}
