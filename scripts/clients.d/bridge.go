@@ -65,7 +65,7 @@ func overBridge(ctx context.Context, w *world, c agentlab.Client) (note string, 
 	if b, err = w.bridge(ctx); err != nil {
 		return "", err
 	}
-	note, err = w.onceThere(ctx, c, letters, false)
+	note, err = w.onceThere(ctx, c, letters)
 	if err != nil {
 		return note, err
 	}
@@ -77,8 +77,8 @@ func overBridge(ctx context.Context, w *world, c agentlab.Client) (note string, 
 }
 
 // onceThere waits until letters to the native teammate are settled, and checks that each has come
-// once; again says that one may come twice.
-func (w *world) onceThere(ctx context.Context, c agentlab.Client, letters []agentlab.Letter, again bool) (string, error) {
+// once.
+func (w *world) onceThere(ctx context.Context, c agentlab.Client, letters []agentlab.Letter) (string, error) {
 	asItIs := func(text string) string { return text }
 	t, err := w.settledAs(ctx, c, letters, asItIs)
 	if err == nil {
@@ -96,7 +96,7 @@ func (w *world) onceThere(ctx context.Context, c agentlab.Client, letters []agen
 		return t.String(), errors.Join(err, after.Err(false))
 	}
 	t = c.Compare(letters, w.model.Requests(), asItIs)
-	return t.String(), t.Err(again)
+	return t.String(), t.Err(false)
 }
 
 // withoutFrames returns letters without those that have the program's own frame in their text, for
@@ -145,7 +145,7 @@ func startsOverBridge(ctx context.Context, w *world, c agentlab.Client) (note st
 	if err := w.post(ctx, "native", letters[before:]); err != nil {
 		return "", err
 	}
-	if note, err = w.onceThere(ctx, c, letters, false); err != nil {
+	if note, err = w.onceThere(ctx, c, letters); err != nil {
 		return note, err
 	}
 	if err := b.kill(); err != nil {
@@ -157,8 +157,8 @@ func startsOverBridge(ctx context.Context, w *world, c agentlab.Client) (note st
 
 // startsByHand sends mail over the bridge to a native teammate that a person starts without a prompt,
 // long after it was entered in the configuration: what is in its mailbox before its start, and what
-// comes while it starts. Each message reaches the model, in newer versions once, and nothing says that
-// the teammate is idle.
+// comes while it starts. Each message reaches the model once, and nothing says that the teammate is
+// idle.
 func startsByHand(ctx context.Context, w *world, c agentlab.Client) (note string, err error) {
 	if !c.Native {
 		return "-", nil
@@ -184,7 +184,7 @@ func startsByHand(ctx context.Context, w *world, c agentlab.Client) (note string
 	if err := w.post(ctx, "native", letters[before:]); err != nil {
 		return "", err
 	}
-	note, err = w.onceThere(ctx, c, letters, c.Older)
+	note, err = w.onceThere(ctx, c, letters)
 	if m, merr := w.member(ctx, "native"); merr != nil || m.Activity != string(team.ActivityUnknown) {
 		err = errors.Join(err, merr, fmt.Errorf("it is %s", m.Activity))
 	}
