@@ -170,6 +170,21 @@ type Attached interface {
 	Detach()
 }
 
+// Viewer is a generation whose screen has colours; an Attached may implement it. The screen of one
+// that does not is its Capture.
+type Viewer interface {
+	// View returns the lines of the screen with their colours, as package sgr writes them: a line
+	// has text and colours only, and ends with the default ones. One that has exited is
+	// CodeNotFound.
+	View(ctx context.Context) ([]string, error)
+	// ViewEvery is the shortest time between two calls of View that follow each other while the
+	// program writes.
+	ViewEvery() time.Duration
+}
+
+// FrameEvery is ViewEvery where a look starts no process.
+const FrameEvery = 50 * time.Millisecond
+
 // Freezer is a generation that can be paused; a Handle or Attached may
 // implement it.
 type Freezer interface {

@@ -47,6 +47,7 @@ func Exercise(t *testing.T, can Capabilities, newRig func(t *testing.T) *Rig) {
 		{name: "interrupt", run: interrupt, without: refused, needs: terminal},
 		{name: "type", run: typeText, without: refused, needs: terminal},
 		{name: "capture", run: capture},
+		{name: "view", run: viewed, needs: terminal, missing: aTerminal},
 		{name: "resize", run: resize, without: refused, needs: terminal},
 		{name: "output", run: output},
 		{name: "output_unseen", run: outputUnseen, needs: process, missing: aProcess},

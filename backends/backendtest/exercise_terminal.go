@@ -3,9 +3,11 @@ package backendtest
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -78,6 +80,35 @@ func capture(t *testing.T, r *Rig) {
 	stop(t, h)
 	if _, err := h.Capture(within(t), 0); !team.IsCode(err, team.CodeNotFound) {
 		t.Errorf("capture of a gone pane: %v; want not found", err)
+	}
+}
+
+// viewed covers the colours of a screen, and that nothing else gets through.
+func viewed(t *testing.T, r *Rig) {
+	b := r.Open(t)
+	l := Launch(t, r, "a")
+	l.Argv = []string{"/bin/sh", "-c", `printf '\033]0;a title\007\033[31mred\nstill\033[0m \033[1;38;5;208mx\033[0m \033[48;2;1;2;3;4my\033[0m\n'
+printf '\033(0lqqk\033(B q \033]8;;http://a\033\\link\033]8;;\033\\ \033[32m\033(0x\033(B\033[0m\n'; exec cat`}
+	h := start(t, b, l)
+	v, ok := h.(backends.Viewer)
+	if !ok || v.ViewEvery() < backends.FrameEvery {
+		t.Fatalf("%T views no screen, or too often", h)
+	}
+	want := []string{"\x1b[0;31mred\x1b[0m", "\x1b[0;31mstill\x1b[0m \x1b[0;1;38;5;208mx\x1b[0m \x1b[0;4;48;2;1;2;3my\x1b[0m", "┌──┐ q link \x1b[0;32m│\x1b[0m"}
+	var lines []string
+	eventually(t, "the screen has its last line", func() bool {
+		var err error
+		if lines, err = v.View(within(t)); err != nil {
+			t.Fatal(err)
+		}
+		return strings.Contains(strings.Join(lines, "\n"), "│")
+	})
+	if !slices.Equal(lines, want) {
+		t.Errorf("the screen is %q, want %q", lines, want)
+	}
+	stop(t, h)
+	if _, err := v.View(within(t)); !team.IsCode(err, team.CodeNotFound) {
+		t.Errorf("view of a gone pane: %v; want not found", err)
 	}
 }
 

@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/backends/holder"
 	"github.com/teamctl/teamctl/backends/pty/vt"
 	"github.com/teamctl/teamctl/internal/proc"
+	"github.com/teamctl/teamctl/internal/sgr"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -20,7 +22,10 @@ type attached struct {
 	pane team.Pane
 }
 
-var _ backends.Handle = (*attached)(nil)
+var (
+	_ backends.Handle = (*attached)(nil)
+	_ backends.Viewer = (*attached)(nil)
+)
 
 // Adopt attaches to the generation in the bundle. If it has ended, Adopt makes
 // sure that exit.json records it, ends what survived it, and returns
@@ -101,6 +106,20 @@ func (a *attached) TypeText(ctx context.Context, text string, enter bool) error 
 func (a *attached) Capture(ctx context.Context, scrollback int) (string, error) {
 	return a.call(ctx, "capture", kindCapture, captureIn{Scrollback: scrollback})
 }
+
+// View is Capture with colours, by a connection of its own: a client that watches gets everything
+// that the program writes, however much that is, and does not learn of another size. A shim of an
+// earlier version leaves the colours out.
+func (a *attached) View(ctx context.Context) ([]string, error) {
+	text, err := a.call(ctx, "view", kindCapture, captureIn{Colors: true})
+	if err != nil {
+		return nil, err
+	}
+	return sgr.Lines(text), nil
+}
+
+// ViewEvery implements backends.Viewer.
+func (a *attached) ViewEvery() time.Duration { return backends.FrameEvery }
 
 // Resize sets the terminal's size, until an attached client sets its own.
 func (a *attached) Resize(ctx context.Context, cols, rows int) error {

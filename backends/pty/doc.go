@@ -33,7 +33,7 @@
 //	I  input, as typed
 //	W  size: columns and rows, two bytes each
 //	T  type {"text":TEXT,"enter":BOOL}     (call: answered by R)
-//	C  capture {"scrollback":N}            (call: answered by R)
+//	C  capture {"scrollback":N,"colors":BOOL}  (call: answered by R)
 //	S  size {"cols":N,"rows":N}            (call: answered by R)
 //	D  detach
 //

@@ -58,7 +58,8 @@ type typeIn struct {
 }
 
 type captureIn struct {
-	Scrollback int `json:"scrollback"`
+	Scrollback int  `json:"scrollback"`
+	Colors     bool `json:"colors,omitempty"`
 }
 
 type sizeIn struct {

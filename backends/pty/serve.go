@@ -332,7 +332,11 @@ func (h *host) capture(p []byte) (string, error) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.model.now().Text(min(max(in.Scrollback, 0), historyLines)), nil
+	screen, history := h.model.now(), min(max(in.Scrollback, 0), historyLines)
+	if in.Colors {
+		return screen.Colored(history), nil
+	}
+	return screen.Text(history), nil
 }
 
 const (

@@ -28,6 +28,7 @@ type attached struct {
 var (
 	_ backends.Handle  = (*attached)(nil)
 	_ backends.Freezer = (*attached)(nil)
+	_ backends.Viewer  = (*attached)(nil)
 )
 
 // attach starts watching the shim.

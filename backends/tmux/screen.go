@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/internal/plain"
 	"github.com/teamctl/teamctl/internal/proc"
+	"github.com/teamctl/teamctl/internal/sgr"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -123,6 +125,68 @@ func (a *attached) Capture(ctx context.Context, scrollback int) (string, error) 
 	})
 	return out, err
 }
+
+// View returns the screen with its colours.
+func (a *attached) View(ctx context.Context) ([]string, error) {
+	var out string
+	err := a.on(ctx, "view", func(s *server, id string) (err error) {
+		out, err = s.run(ctx, "capture-pane", "-p", "-e", "-t", id)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return sgr.Lines(drawn(out)), nil
+}
+
+// processEvery is ViewEvery where each request starts a process.
+const processEvery = 250 * time.Millisecond
+
+// ViewEvery implements backends.Viewer.
+func (a *attached) ViewEvery() time.Duration {
+	if a.server != nil && !a.server.control {
+		return processEvery
+	}
+	return backends.FrameEvery
+}
+
+// drawn puts the characters for lines and corners in place of the letters that a terminal shows as
+// these between "shift out" and "shift in".
+func drawn(text string) string {
+	const out = 0x0e
+	if strings.IndexByte(text, out) < 0 {
+		return text
+	}
+	var b strings.Builder
+	shifted := false
+	for len(text) > 0 {
+		at := strings.IndexAny(text, "\x0e\x0f\x1b")
+		if at < 0 {
+			at = len(text)
+		}
+		part := text[:at]
+		if shifted {
+			part = lineDrawing.Replace(part)
+		}
+		b.WriteString(part)
+		text = text[at:]
+		switch {
+		case text == "":
+		case text[0] == 0x1b: // a sequence of colours; its letters are not shown
+			end := strings.IndexByte(text, 'm') + 1
+			b.WriteString(text[:max(1, end)])
+			text = text[max(1, end):]
+		default:
+			shifted = text[0] == out
+			text = text[1:]
+		}
+	}
+	return b.String()
+}
+
+// lineDrawing is DEC Special Graphics.
+var lineDrawing = strings.NewReplacer("`", "◆", "a", "▒", "f", "°", "g", "±", "j", "┘", "k", "┐", "l", "┌", "m", "└", "n", "┼", "o", "⎺", "p", "⎻",
+	"q", "─", "r", "⎼", "s", "⎽", "t", "├", "u", "┤", "v", "┴", "w", "┬", "x", "│", "y", "≤", "z", "≥", "{", "π", "|", "≠", "}", "£", "~", "·")
 
 // Resize resizes the pane. If it is alone in its window and no client shows the
 // window, the window is resized with it; next to others it gets what they can

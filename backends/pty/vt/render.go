@@ -10,16 +10,21 @@ import (
 // Text returns the screen as plain lines separated by newlines, preceded by at
 // most history lines of history. It omits empty lines at the end. The alternate
 // screen has no history.
-func (s *Screen) Text(history int) string {
+func (s *Screen) Text(history int) string { return s.lines(history, s.appendText) }
+
+// Colored is Text with sequences of SGR; each line has its own.
+func (s *Screen) Colored(history int) string { return s.lines(history, s.appendRow) }
+
+func (s *Screen) lines(history int, put func(b []byte, row []cell) []byte) string {
 	var b []byte
 	if !s.onAlt {
 		n := len(s.history.lines)
 		for i := max(0, n-history); i < n; i++ {
-			b = append(s.appendText(b, s.history.at(i).cells), '\n')
+			b = append(put(b, s.history.at(i).cells), '\n')
 		}
 	}
 	for _, l := range s.buf().lines {
-		b = append(s.appendText(b, l.cells), '\n')
+		b = append(put(b, l.cells), '\n')
 	}
 	return strings.TrimRight(string(b), "\n")
 }
