@@ -32,6 +32,8 @@ type machine struct {
 	onStop func(a *agent) // default: exits by SIGTERM
 	unstop error          // what a stop fails with, that ends nothing
 	events chan string    // "start NAME"
+	screen string         // what captured returns
+	looks  int            // calls of it
 }
 
 type agent struct {
@@ -129,7 +131,7 @@ func (a *agent) Exited() <-chan struct{}                      { return a.gone }
 func (a *agent) Exit() backends.Exit                          { return a.exit }
 func (a *agent) Interrupt(context.Context) error              { return nil }
 func (a *agent) TypeText(context.Context, string, bool) error { return nil }
-func (a *agent) Capture(context.Context, int) (string, error) { return "", nil }
+func (a *agent) Capture(context.Context, int) (string, error) { return a.m.captured(), nil }
 func (a *agent) Resize(context.Context, int, int) error       { return nil }
 func (a *agent) Dispose(context.Context) error                { return nil }
 func (a *agent) Detach()                                      {}

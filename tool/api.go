@@ -50,6 +50,10 @@ type Supervisor interface {
 	// RenameMember renames the member with a session key; the member must have no process.
 	RenameMember(ctx context.Context, session, name string) (ledger.Member, error)
 	Capture(ctx context.Context, name string, scrollback int) (string, error)
+	// View calls each with the lines of a member's screen, with colours only, now and after every
+	// change, from one goroutine, until ctx ends, which is no error, or the member or the supervisor
+	// does.
+	View(ctx context.Context, name string, each func(lines []string)) error
 	TypeText(ctx context.Context, name, text string, enter bool) error
 	Hide(ctx context.Context, name string, hidden bool) error
 	PauseMembers(ctx context.Context, names []string, on bool) ([]ledger.Member, error)

@@ -153,11 +153,7 @@ func (c *Client) post(ctx context.Context, path string, body []byte, out any) er
 		return c.gone(ctx, err)
 	}
 	if res.StatusCode != http.StatusOK {
-		e := &team.Error{}
-		if json.Unmarshal(data, e) != nil || e.Code == "" {
-			return team.Errorf(team.CodeInternal, "supervisor answered %s: %.200s", res.Status, data)
-		}
-		return e
+		return refusal(res.Status, data)
 	}
 	if out == nil {
 		return nil
@@ -166,6 +162,15 @@ func (c *Client) post(ctx context.Context, path string, body []byte, out any) er
 		return fmt.Errorf("read answer of %s: %w", path, err)
 	}
 	return nil
+}
+
+// refusal is the error of an answer that is none.
+func refusal(status string, data []byte) error {
+	e := &team.Error{}
+	if json.Unmarshal(data, e) != nil || e.Code == "" {
+		return team.Errorf(team.CodeInternal, "supervisor answered %s: %.200s", status, data)
+	}
+	return e
 }
 
 // about adds the ledger of a request to its headers.

@@ -258,6 +258,10 @@ func TestErrorsKeepCodeReasonAndHint(t *testing.T) {
 	if !team.IsCode(err, team.CodeNotFound) || team.ReasonOf(err) != "member_not_found" || team.HintOf(err) == "" {
 		t.Fatalf("err = %v, reason %q, hint %q", err, team.ReasonOf(err), team.HintOf(err))
 	}
+	err = c.View(t.Context(), "nobody", nil)
+	if !team.IsCode(err, team.CodeNotFound) || team.ReasonOf(err) != "member_not_found" || team.HintOf(err) == "" {
+		t.Errorf("view: %v, reason %q, hint %q", err, team.ReasonOf(err), team.HintOf(err))
+	}
 }
 
 // Writes go through the socket while a supervisor is up and directly when it is

@@ -27,18 +27,21 @@ import (
 const maxBody = 64 << 20
 
 type server struct {
-	front  *front
-	http   *http.Server
-	gate   *gate
-	stop   context.CancelFunc // ends the requests' contexts
-	closed bool
-	failed error // of the front
-	keeper *keeper
-	sup    *supervisor.Supervisor
-	writer ledger.Writer
-	ops    streams // operations of the ledger
-	mail   streams // deliveries to be mailed
-	hooks  streams // of agents, by the small program
+	front *front
+	http  *http.Server
+	gate  *gate
+	stop  context.CancelFunc // ends the requests' contexts
+	// leaving ends with what follows a screen: it would delay the end of the server.
+	leaving context.Context
+	leave   context.CancelFunc
+	closed  bool
+	failed  error // of the front
+	keeper  *keeper
+	sup     *supervisor.Supervisor
+	writer  ledger.Writer
+	ops     streams // operations of the ledger
+	mail    streams // deliveries to be mailed
+	hooks   streams // of agents, by the small program
 }
 
 // ServeIn has the parts of the supervisor's process.
@@ -235,6 +238,7 @@ func newServer(ctx context.Context, in ServeIn, keep *keeper) *server {
 	for path, f := range routes {
 		mux.HandleFunc("POST "+path, s.handler(f))
 	}
+	mux.HandleFunc("POST "+viewPath, s.serveView)
 	mux.Handle("POST "+opsPath, &s.ops)
 	mux.Handle("POST "+mailPath, &s.mail)
 	mux.Handle("POST "+hookcall.Path, &s.hooks)
@@ -242,6 +246,7 @@ func newServer(ctx context.Context, in ServeIn, keep *keeper) *server {
 	mux.HandleFunc("GET "+profilesPath, serveProfile)
 	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s.stop, s.gate = cancel, newGate(mux, s.pong)
+	s.leaving, s.leave = context.WithCancel(base)
 	s.http = &http.Server{
 		Handler:           s.gate,
 		ReadHeaderTimeout: 10 * time.Second,
@@ -284,6 +289,7 @@ func (s *server) close(why error) error {
 		s.gate.open(why)
 	}
 	defer s.stop()
+	s.leave()
 	s.front.close()
 	s.hooks.close(time.Second)
 	s.mail.close(time.Second)
