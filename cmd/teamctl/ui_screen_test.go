@@ -2,9 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -15,31 +12,22 @@ import (
 	"github.com/teamctl/teamctl/tool"
 )
 
-// painter is a supervisor with the screen of a member whose program writes whenever it is looked at.
+// painter is a supervisor that gives each of its frames and ends.
 type painter struct {
 	tool.Supervisor
-	log   string
-	texts []string // the next ones; "" is a supervisor that has ended
+	frames []string
+	err    error
 }
 
-func (p *painter) Capture(context.Context, string, int) (string, error) {
-	text := p.texts[0]
-	p.texts = p.texts[1:]
-	f, err := os.OpenFile(p.log, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	if err != nil {
-		return "", err
+func (p *painter) View(_ context.Context, _ string, each func([]string)) error {
+	for _, f := range p.frames {
+		each([]string{f})
 	}
-	if _, err := f.WriteString("x"); err != nil {
-		return "", errors.Join(err, f.Close())
-	}
-	if err := f.Close(); err != nil || text == "" {
-		return "", errors.Join(errors.New("it has ended"), err)
-	}
-	return text, nil
+	return p.err
 }
 
-// TestScreenOfAMember checks that a supervisor that answers is not looked for again, that one that has ended is
-// replaced, and that a screen that has not changed is not shown again.
+// TestScreenOfAMember checks that a screen is followed by the next supervisor once one has ended, that one that has not
+// changed meanwhile is not shown again, and that the end of the member ends it.
 func TestScreenOfAMember(t *testing.T) {
 	t.Parallel()
 	env := &tool.Env{Home: team.Home{Dir: t.TempDir()}}
@@ -59,24 +47,25 @@ func TestScreenOfAMember(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &painter{log: opened.Layout.Bundle("ann").Log(), texts: []string{"a\n", "a\n", "b\n", "", "c\n"}}
-	if err := os.MkdirAll(filepath.Dir(p.log), 0o700); err != nil {
-		t.Fatal(err)
+	gone := team.Errorf(team.CodeUnavailable, "it has ended")
+	sups := []*painter{
+		{frames: []string{"a", "b"}, err: gone},
+		{frames: []string{"b", "c"}, err: team.Errorf(team.CodeNotFound, "ann has exited")},
 	}
-	dials := 0
 	env.Dial = func(context.Context, team.Layout, bool) (tool.Supervisor, error) {
-		dials++
-		return p, nil
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	var shown []string
-	err = s.Screen(ctx, "ann", func(f view.Frame) {
-		if shown = append(shown, strings.Join(f.Lines, "|")); len(p.texts) == 0 {
-			cancel()
+		if len(sups) == 0 {
+			return nil, gone
 		}
-	})
-	if err != nil || !slices.Equal(shown, []string{"a", "b", "c"}) || dials != 2 {
-		t.Errorf("%v: %q, %d supervisors; want a, b and c of 2", err, shown, dials)
+		next := sups[0]
+		sups = sups[1:]
+		return next, nil
+	}
+	var shown []string
+	show := func(f view.Frame) { shown = append(shown, strings.Join(f.Lines, "|")) }
+	if err := s.Screen(t.Context(), "ann", show); !team.IsCode(err, team.CodeNotFound) || !slices.Equal(shown, []string{"a", "b", "c"}) {
+		t.Errorf("%v: %q, want a, b and c, and its exit", err, shown)
+	}
+	if err := s.Screen(t.Context(), "ann", show); !team.IsCode(err, team.CodeUnavailable) {
+		t.Errorf("without a supervisor: %v", err)
 	}
 }

@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
-	"github.com/teamctl/teamctl/internal/dirwatch"
 	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
@@ -92,74 +91,45 @@ func (s *screenTeam) Timeline(ctx context.Context) (view.Timeline, error) {
 	return look.Timeline(ctx, s.team, w)
 }
 
-// frameEvery is the shortest time between two looks at a member's screen.
-const frameEvery = 250 * time.Millisecond
+// A screen whose supervisor has ended asks again after screenAgain, and after twice as long until
+// screenSeldom.
+const (
+	screenAgain  = time.Second
+	screenSeldom = 15 * time.Second
+)
 
-// Screen looks at the member's screen whenever its program has written something.
+// Screen follows a member's screen by the supervisor that runs now, and by the next one once that
+// has ended. It starts none: otherwise the board could not show that there is none.
 func (s *screenTeam) Screen(ctx context.Context, name string, each func(view.Frame)) error {
 	m, err := s.team.Member(ctx, name)
 	if err != nil {
 		return err
 	}
-	log := s.team.Layout.Bundle(m.Name).Log()
-	// A hub of its own, which rests between two writes: a program that writes without a pause wakes
-	// the screen no more often than it looks.
-	hub := &dirwatch.Hub{Rest: frameEvery}
-	wrote := make(chan struct{}, 1)
-	stop, err := hub.Watch(filepath.Dir(log), func(e team.FileEvent) {
-		if !e.Lost && !e.Poll && filepath.Base(e.Name) != filepath.Base(log) {
-			return
+	var last []string
+	for wait := screenAgain; ; wait = min(2*wait, screenSeldom) {
+		sup, err := s.team.RunningSupervisor(ctx)
+		if err == nil {
+			err = sup.View(ctx, m.Name, func(lines []string) {
+				if wait = screenAgain; last == nil || !slices.Equal(lines, last) {
+					last = lines
+					each(view.Frame{Lines: lines, At: time.Now()})
+				}
+			})
 		}
-		select {
-		case wrote <- struct{}{}:
-		default:
+		if ctx.Err() != nil || err == nil {
+			return nil
 		}
-	})
-	if err != nil {
-		return err
-	}
-	defer stop()
-	var sup tool.Supervisor
-	last := ""
-	for first := true; ; first = false {
-		text := ""
-		if text, sup, err = s.capture(ctx, sup, m.Name); err != nil {
+		if last == nil || !team.IsCode(err, team.CodeUnavailable) {
 			return err
 		}
-		if text = strings.TrimRight(text, "\n"); first || text != last {
-			each(view.Frame{Lines: strings.Split(text, "\n"), At: time.Now()})
-			last = text
-		}
-		pause := time.NewTimer(frameEvery)
+		pause := time.NewTimer(wait)
 		select {
 		case <-pause.C:
 		case <-ctx.Done():
 			pause.Stop()
 			return nil
 		}
-		select {
-		case <-wrote:
-		case <-ctx.Done():
-			return nil
-		}
 	}
-}
-
-// capture asks sup, the supervisor that answered last, for a member's screen, or the one that runs
-// now: to find it takes as long as to ask it. It starts none: otherwise the board could not show
-// that there is none.
-func (s *screenTeam) capture(ctx context.Context, sup tool.Supervisor, name string) (string, tool.Supervisor, error) {
-	if sup != nil {
-		if text, err := sup.Capture(ctx, name, 0); err == nil || ctx.Err() != nil {
-			return text, sup, err
-		}
-	}
-	sup, err := s.team.RunningSupervisor(ctx)
-	if err != nil {
-		return "", nil, err
-	}
-	text, err := sup.Capture(ctx, name, 0)
-	return text, sup, err
 }
 
 // Do carries out what a person has asked for.

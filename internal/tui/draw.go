@@ -500,7 +500,12 @@ func (m *model) screenLines(width, height int) []string {
 	lines = lines[max(0, end-height):end]
 	out := make([]string, 0, len(lines)+1)
 	for _, l := range lines {
-		out = append(out, view.Cut(view.Colors(l), width))
+		if l = view.Colors(l); !m.style.On {
+			l = strip(l)
+		} else if strings.Contains(l, "\x1b") {
+			l += "\x1b[0m" // what is beside it has its own
+		}
+		out = append(out, view.Cut(l, width))
 	}
 	if m.screen.Ended != "" {
 		out = append(out[max(0, len(out)-height+1):], m.style.Dim(view.Cut(view.Clean(m.screen.Ended), width)))

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/teamctl/teamctl/internal/view"
@@ -48,6 +49,28 @@ func TestBoldText(t *testing.T) {
 		}
 		if got := (Style{}).boldText(row); got != row {
 			t.Errorf("%q without colours: %q", row, got)
+		}
+	}
+}
+
+// TestScreenColors checks that the colours of a member's screen are drawn where the screen has colours, and that they end
+// with it.
+func TestScreenColors(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		on, ascii bool
+		want      string
+	}{
+		{on: true, want: " \x1b[0;31mred│数\x1b[0m"},
+		{on: true, ascii: true, want: " \x1b[0;31mred|??\x1b[0m"},
+		{want: " red│数"},
+	} {
+		m := shownOf(crowd(3), 100, 20)
+		m.style, m.ascii = Style{On: c.on}, c.ascii
+		m.at, m.screenOf, m.screen = inScreen, "worker-1", view.Frame{Lines: []string{"\x1b[0;31mred│数\x1b[5A\x1b]0;t\x07"}}
+		m.refresh()
+		if got := strings.TrimSuffix(m.draw().lines[2], "\x1b[0m"); got+map[bool]string{true: "\x1b[0m"}[c.on] != c.want {
+			t.Errorf("colours %v, ASCII %v: %q, want %q", c.on, c.ascii, got, c.want)
 		}
 	}
 }

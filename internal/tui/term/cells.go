@@ -90,12 +90,13 @@ func sgr(style tcell.Style, params string) tcell.Style {
 			style = style.Foreground(color.Default)
 		case c == 49:
 			style = style.Background(color.Default)
-		case c == 38 || c == 48:
+		case c == 38 || c == 48 || c == 58: // 58 is the colour of an underline
 			col, used := extended(codes[i+1:])
 			i += used
-			if c == 38 {
+			switch c {
+			case 38:
 				style = style.Foreground(col)
-			} else {
+			case 48:
 				style = style.Background(col)
 			}
 		}
