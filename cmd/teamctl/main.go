@@ -14,6 +14,7 @@ package main
 import (
 	"context"
 	"os"
+	"runtime"
 
 	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/backends/pty"
@@ -33,6 +34,9 @@ func runIn(ctx context.Context, args []string) int {
 			return shim.Main(args[1:], pty.Host())
 		}
 		args = args[1:] // of a small program of another version
+	}
+	if brief(args) {
+		runtime.GOMAXPROCS(1)
 	}
 	a := &app{out: newOutput(os.Stdout, os.Stderr, wantsJSON(args)), stdin: os.Stdin}
 	if len(args) > 0 && args[0] == "acp" {

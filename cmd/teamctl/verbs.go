@@ -53,6 +53,15 @@ var verbs = []struct {
 	}},
 }
 
+// briefVerbs are the commands that start often and mostly read the ledger. They run on one
+// processor: database/sql starts a goroutine for each query, and with a second processor the runtime
+// wakes a thread for each goroutine. Commands that serve, draw a screen, write at once or work in
+// parallel are not among them.
+var briefVerbs = []string{"events", "explain", "hook", "inbox", "ls", "ps", "settings", "show", "status", "thread", "usage", "wait"}
+
+// brief reports whether a command line names a brief verb.
+func brief(args []string) bool { return len(args) > 0 && slices.Contains(briefVerbs, args[0]) }
+
 // only returns the one verb that the command line can refer to, or "" if it may need more than
 // one: it asks for help or completion, starts with a flag, or has a word that stands for several.
 func only(args []string) string {

@@ -1,9 +1,14 @@
 package main
 
 import (
+	"bufio"
+	"io"
 	"os"
+	"os/exec"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestVerbsAlone checks that verbs lists each command under its own name, and that a command is
@@ -45,5 +50,46 @@ func TestVerbsAlone(t *testing.T) {
 		if got := a().root(words).Commands(); len(got) < len(verbs) {
 			t.Errorf("%q makes %d commands only", words, len(got))
 		}
+	}
+}
+
+// TestBriefVerbs checks that brief verbs exist, that a command that serves is none, and that a
+// brief command runs on one processor.
+func TestBriefVerbs(t *testing.T) {
+	t.Parallel()
+	for _, name := range briefVerbs {
+		if only([]string{name}) != name {
+			t.Errorf("%s is not a verb", name)
+		}
+	}
+	if brief(nil) || brief([]string{"supervise"}) {
+		t.Error("the supervisor is brief")
+	}
+	if runtime.NumCPU() == 1 {
+		t.Skip("one processor")
+	}
+	cmd := exec.Command("teamctl", "hook", "claude", "PreToolUse") // which reads its input to the end
+	cmd.Env = append(os.Environ(), "TEAMCTL_HOME="+t.TempDir(), "GODEBUG=schedtrace=5")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	trace, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	late := time.AfterFunc(5*time.Minute, func() { _ = cmd.Process.Kill() })
+	defer late.Stop()
+	one := false
+	for lines := bufio.NewScanner(trace); !one && lines.Scan(); {
+		one = strings.Contains(lines.Text(), " gomaxprocs=1 ")
+	}
+	_ = in.Close()
+	_, _ = io.Copy(io.Discard, trace)
+	if err := cmd.Wait(); err != nil || !one {
+		t.Errorf("one processor: %v, %v", one, err)
 	}
 }
