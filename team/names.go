@@ -2,11 +2,10 @@ package team
 
 import (
 	"bytes"
+	"crypto/rand"
 	"fmt"
 	"strings"
 	"unicode"
-
-	"github.com/google/uuid"
 )
 
 // LeadName is the reserved name of every team's lead.
@@ -177,7 +176,16 @@ func orDefault(s string) string {
 }
 
 // NewUUID returns a random (version 4) UUID.
-func NewUUID() string { return uuid.NewString() }
+//
+// It is not taken from a library: the usual ones import package net for the other versions, which
+// would link the C library into cmd/teamctl-shim.
+func NewUUID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails
+	b[6] = b[6]&0x0f | 0x40
+	b[8] = b[8]&0x3f | 0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
 
 // Colors are the names handed out to members in order; a palette used up starts again.
 var Colors = []string{"blue", "green", "yellow", "purple", "orange", "pink", "cyan", "red"}

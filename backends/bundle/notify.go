@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"sync"
 	"syscall"
@@ -12,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/teamctl/teamctl/internal/unixsock"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -53,7 +53,7 @@ func Send(socket string, e Event) error {
 	if err != nil {
 		return fmt.Errorf("notify: %w", err)
 	}
-	// Do not use package net: its poller would stay in the shim's memory.
+	// Do not use unixsock: its poller would stay in the shim's memory.
 	syscall.ForkLock.RLock()
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM, 0)
 	if err == nil {
@@ -86,7 +86,7 @@ type Notifier struct {
 	done sync.WaitGroup
 
 	mu     sync.Mutex
-	conn   *net.UnixConn
+	conn   *os.File
 	subs   map[*subscription]struct{}
 	closed bool
 }
@@ -113,11 +113,11 @@ func Listen(path string) (*Notifier, error) {
 	return n, nil
 }
 
-func bind(path string) (*net.UnixConn, error) {
+func bind(path string) (*os.File, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("listen for notifications: %w", err)
 	}
-	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+	conn, err := unixsock.ListenDatagram(path)
 	if err != nil {
 		return nil, fmt.Errorf("listen for notifications: %w", err)
 	}
@@ -174,12 +174,12 @@ func (n *Notifier) Subscribe(agent, gen string) (events <-chan Event, cancel fun
 	}
 }
 
-func (n *Notifier) read(conn *net.UnixConn) {
+func (n *Notifier) read(conn *os.File) {
 	buf := make([]byte, maxEvent)
 	for {
-		k, _, err := conn.ReadFromUnix(buf)
+		k, err := conn.Read(buf)
 		if err != nil {
-			if errors.Is(err, net.ErrClosed) {
+			if errors.Is(err, os.ErrClosed) {
 				return
 			}
 			continue

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"sync"
 
@@ -99,7 +98,7 @@ type attachment struct {
 	alternate bool
 
 	mu       sync.Mutex // guards writes to conn
-	conn     *net.UnixConn
+	conn     *os.File
 	detached bool
 }
 
@@ -153,7 +152,7 @@ func (a *attachment) show(f *frames) (AttachResult, error) {
 	var scan vt.Scanner
 	for {
 		k, p, err := f.next()
-		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, os.ErrClosed) ||
 			errors.Is(err, unix.ECONNRESET) {
 			return AttachResult{}, team.Errorf(team.CodeUnavailable, "the connection to the terminal was lost").
 				WithHint("attach again: the holder closes a connection that does not keep up with the output")

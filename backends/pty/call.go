@@ -6,12 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
+	"os"
 	"syscall"
 	"time"
 
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/internal/proc"
+	"github.com/teamctl/teamctl/internal/unixsock"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -26,16 +27,15 @@ const (
 
 // dial connects to a shim's socket. If it was removed, the shim (if known and
 // alive) is asked to recreate it. Without a shim the error is CodeNotFound.
-func dial(ctx context.Context, socket string, shim backends.ProcID) (*net.UnixConn, error) {
+func dial(ctx context.Context, socket string, shim backends.ProcID) (*os.File, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialWithin)
 	defer cancel()
-	var d net.Dialer
 	t := time.NewTicker(dialAgain)
 	defer t.Stop()
 	for asked := false; ; {
-		c, err := d.DialContext(ctx, "unix", socket)
+		c, err := unixsock.Dial(socket)
 		if err == nil {
-			return c.(*net.UnixConn), nil
+			return c, nil
 		}
 		gone := errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.ECONNREFUSED)
 		if gone && (shim.PID == 0 || !proc.Alive(shim)) {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"sync"
 	"syscall"
@@ -17,6 +16,7 @@ import (
 	"github.com/teamctl/teamctl/backends/pty/vt"
 	"github.com/teamctl/teamctl/backends/shim"
 	"github.com/teamctl/teamctl/internal/openpty"
+	"github.com/teamctl/teamctl/internal/unixsock"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -55,7 +55,7 @@ type host struct {
 	serving  sync.WaitGroup
 
 	mu      sync.Mutex
-	ln      *net.UnixListener
+	ln      *unixsock.Listener
 	scan    vt.Scanner
 	model   model
 	clients map[*client]struct{}
@@ -269,7 +269,7 @@ func (h *host) Close(e backends.Exit) {
 	ln := h.ln
 	h.mu.Unlock()
 	h.input.close()
-	_ = errors.Join(ln.Close(), h.master.Close())
+	_ = errors.Join(os.Remove(h.launch.Socket), ln.Close(), h.master.Close())
 	gone := make(chan struct{})
 	go func() {
 		h.serving.Wait()

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"strings"
 	"time"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/internal/plain"
+	"github.com/teamctl/teamctl/internal/unixsock"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -39,12 +39,12 @@ func (h *host) listen() error {
 	if err := os.Remove(h.launch.Socket); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("listen: %w", err)
 	}
-	ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: h.launch.Socket, Net: "unix"})
+	ln, err := unixsock.Listen(h.launch.Socket)
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}
 	if err := os.Chmod(h.launch.Socket, 0o600); err != nil {
-		_ = ln.Close()
+		_ = errors.Join(os.Remove(h.launch.Socket), ln.Close())
 		return fmt.Errorf("listen: %w", err)
 	}
 	h.ln = ln
@@ -65,17 +65,16 @@ func (h *host) Relisten() {
 	if h.listen() != nil {
 		return
 	}
-	old.SetUnlinkOnClose(false) // the path now belongs to the new listener
 	_ = old.Close()
 	h.accept(h.ln)
 }
 
 // accept serves a listener until it is closed.
-func (h *host) accept(ln *net.UnixListener) {
+func (h *host) accept(ln *unixsock.Listener) {
 	h.serving.Go(func() {
 		for {
-			c, err := ln.AcceptUnix()
-			if errors.Is(err, net.ErrClosed) {
+			c, err := ln.Accept()
+			if errors.Is(err, os.ErrClosed) {
 				return
 			}
 			if err != nil { // out of descriptors: the agent has priority
@@ -88,7 +87,7 @@ func (h *host) accept(ln *net.UnixListener) {
 	})
 }
 
-func (h *host) admit(conn *net.UnixConn) {
+func (h *host) admit(conn *os.File) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed || len(h.clients) >= clientsMax || !samePeer(conn) {
@@ -104,7 +103,7 @@ func (h *host) admit(conn *net.UnixConn) {
 // client is one connection. Everything but conn is guarded by host.mu.
 type client struct {
 	host *host
-	conn *net.UnixConn
+	conn *os.File
 	wake chan struct{} // capacity 1
 
 	role       string // "" before its hello

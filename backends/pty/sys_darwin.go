@@ -2,7 +2,6 @@ package pty
 
 import (
 	"errors"
-	"net"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -11,7 +10,7 @@ import (
 const getTermios = unix.TIOCGETA
 
 // samePeer reports whether the other side runs as this user (or as root).
-func samePeer(c *net.UnixConn) bool {
+func samePeer(c *os.File) bool {
 	rc, err := c.SyscallConn()
 	if err != nil {
 		return false

@@ -2,7 +2,6 @@ package pty
 
 import (
 	"errors"
-	"net"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -12,7 +11,7 @@ const getTermios = unix.TCGETS
 
 // samePeer reports whether the other side runs as this user (or as root). The
 // directory already excludes other users, unless its mode was changed.
-func samePeer(c *net.UnixConn) bool {
+func samePeer(c *os.File) bool {
 	rc, err := c.SyscallConn()
 	if err != nil {
 		return false

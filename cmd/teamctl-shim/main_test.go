@@ -1,10 +1,12 @@
 package main
 
 import (
+	"debug/elf"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -70,6 +72,23 @@ func TestUsedBesideTeamctl(t *testing.T) {
 	run("start", "b") // by the same supervisor, which has seen the small program
 	if exe := below("b"); exe != teamctl {
 		t.Errorf("without a small program the agent runs below %s", exe)
+	}
+}
+
+// TestLinksNoCLibrary checks that no import of the small program needs the C library, as package
+// net does: linking it dynamically would be a quarter of each start.
+func TestLinksNoCLibrary(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("every program links the system's library")
+	}
+	f, err := elf.Open(filepath.Join(programs, bundle.SmallName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	libs, err := f.ImportedLibraries()
+	if err != nil || len(libs) > 0 {
+		t.Errorf("teamctl-shim links %v, %v: which import does, go list -deps ./cmd/teamctl-shim tells", libs, err)
 	}
 }
 
