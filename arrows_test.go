@@ -248,7 +248,7 @@ var rooms = map[string]room{
 	},
 	"agent/tools": {
 		may:   []string{"team", leaf, "internal/run", "internal/permit", "agent/model", "agent/secrets"},
-		libs:  []string{"github.com/google/jsonschema-go", "github.com/bmatcuk/doublestar", "github.com/aymanbagabas/go-udiff", "golang.org/x/net", guuid},
+		libs:  []string{"github.com/bmatcuk/doublestar", "github.com/aymanbagabas/go-udiff", "golang.org/x/net", guuid},
 		never: noSQL,
 		why:   "what an agent does by itself in its worktree: it knows no task, no mail and no ledger",
 	},

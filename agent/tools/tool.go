@@ -7,10 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"reflect"
-	"sync"
-
-	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/teamctl/teamctl/agent/model"
 )
@@ -81,7 +77,7 @@ func (w wrong) Error() string { return w.text }
 func wrongf(format string, args ...any) error { return wrong{fmt.Sprintf(format, args...)} }
 
 // Typed makes a tool from a function with a typed input. The schema comes from the json and
-// jsonschema tags of the type.
+// jsonschema tags of the type, whose fields are strings, integers, booleans, lists and structs.
 func Typed[In any](name, description string, class Class, readOnly bool, about func(In) Subject, run func(context.Context, Call, In) (Out, error)) Tool {
 	t := Tool{Tool: model.Tool{Name: name, Description: description, Schema: schemaOf[In]().raw}, Class: class, ReadOnly: readOnly}
 	if about != nil {
@@ -106,32 +102,6 @@ func Typed[In any](name, description string, class Class, readOnly bool, about f
 		return out, err
 	}
 	return t
-}
-
-// inputSchema is the schema of an input.
-type inputSchema struct {
-	raw      json.RawMessage
-	required []string
-}
-
-var schemas sync.Map // inputSchema by reflect.Type: making one costs more than a call
-
-func schemaOf[In any]() inputSchema {
-	of := reflect.TypeFor[In]()
-	if s, ok := schemas.Load(of); ok {
-		return s.(inputSchema)
-	}
-	schema, err := jsonschema.For[In](nil)
-	if err != nil {
-		panic(err) // a type of a tool
-	}
-	raw, err := json.Marshal(schema)
-	if err != nil {
-		panic(err)
-	}
-	s := inputSchema{raw, schema.Required}
-	schemas.Store(of, s)
-	return s
 }
 
 // decode decodes the input of a call: one JSON object without unknown fields.
