@@ -43,6 +43,6 @@ func New(o Options) (*tool.Env, error) {
 		o.Program = []string{path}
 	}
 	return &tool.Env{
-		Home: home, Dial: control.Dialer(o.Program), Writer: control.Writer, CheckModel: models.Check(home), Price: models.Price(home), Models: models.List(home),
+		Home: home, Dial: control.Dialer(o.Program), Writer: control.Writer, Ping: control.Ping, CheckModel: models.Check(home), Price: models.Price(home), Models: models.List(home),
 	}, nil
 }

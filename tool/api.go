@@ -85,6 +85,9 @@ type Env struct {
 	// Dial returns the team's supervisor. With start it starts one if none is running; otherwise it
 	// returns nil and no error then.
 	Dial func(ctx context.Context, l team.Layout, start bool) (Supervisor, error)
+	// Ping returns once the team's running supervisor has answered, or with an error when it cannot
+	// be asked any more; nil: programs that show the team do not ask whether it answers.
+	Ping func(ctx context.Context, l team.Layout) error
 	// Writer returns the ledger writer of this process for an open ledger, and the way to the
 	// supervisor for messages, which may be nil.
 	Writer func(l team.Layout, direct ledger.Writer) (ledger.Writer, Settler)

@@ -261,7 +261,7 @@ func (a *app) toolsIn(home team.Home) (*tool.Env, error) {
 	if writer == nil {
 		writer = control.Writer
 	}
-	return &tool.Env{Home: home, Dial: control.DialerFrom([]string{exe}, a.origin), Writer: writer, Watch: a.watch, Ledgers: a.opener.ledgers, Dir: dir,
+	return &tool.Env{Home: home, Dial: control.DialerFrom([]string{exe}, a.origin), Writer: writer, Ping: control.Ping, Watch: a.watch, Ledgers: a.opener.ledgers, Dir: dir,
 		CheckModel: models.Check(home), Price: models.Price(home), CheckConfine: program.CheckConfine, Models: models.List(home),
 		OwnSpecs:     func() ([]team.AgentSpec, []error) { return specfile.ReadAll(specfile.Dir(home)) },
 		BrokenSkills: program.BrokenSkills(home),

@@ -49,7 +49,7 @@ var shapes = map[string]shape{
 	"create": {name: "team_name"},
 	"status": {
 		name: "team", reads: true, watch: true,
-		note: "Where no team is chosen, `team` is left out. Of `waiting`, `what` is for people, and `command` shows more; `next` are commands. With `--format json` one line: `team`, `needs` (what waits for a person), `active`, `ready`, `failed`, `stuck`, `done` and `total` of its tasks, optional `supervisorDownSince` and `unread` (why nothing is known); with `--all` a list of those, `teams`.",
+		note: "Where no team is chosen, `team` is left out. Of `waiting`, `what` is for people, and `command` shows more; `next` are commands. With `--format json` one line: `team`, `needs` (what waits for a person), `active`, `ready`, `failed`, `stuck`, `done` and `total` of its tasks, optional `supervisorDownSince`, `supervisorSilent` (it runs and does not answer; known with `--follow` only) and `unread` (why nothing is known); with `--all` a list of those, `teams`.",
 	},
 	"show": {
 		name: "kind", reads: true, watch: true,

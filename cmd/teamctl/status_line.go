@@ -145,7 +145,7 @@ func (a *app) followGlances(ctx context.Context, all bool, put func([]view.Glanc
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
 		err := a.withTeam(ctx, func(t *tool.Team, _ tool.Caller) error {
-			return look.Follow(ctx, t, func() int { return boardTasks }, func(s view.Snapshot) {
+			return look.Follow(ctx, t, func() view.Interest { return view.Interest{Tasks: boardTasks} }, func(s view.Snapshot) {
 				if err := put([]view.Glance{view.GlanceOf(s)}); err != nil {
 					cancel(err)
 				}

@@ -38,7 +38,7 @@ func (s *screenTeam) close() {
 }
 
 func (s *screenTeam) Follow(ctx context.Context, interest func() view.Interest, each func(view.Snapshot)) error {
-	return look.Follow(ctx, s.team, func() int { return interest().Tasks }, each)
+	return look.Follow(ctx, s.team, interest, each)
 }
 
 func (s *screenTeam) Request(ctx context.Context, id int64) (view.Request, error) {

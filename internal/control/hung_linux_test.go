@@ -1,6 +1,7 @@
 package control
 
 import (
+	"context"
 	"errors"
 	"os"
 	"strconv"
@@ -74,8 +75,18 @@ func TestStoppedSupervisor(t *testing.T) {
 	}
 	goOn := halt(t, st.PID)
 	defer goOn()
+	short, cancel := context.WithCancel(t.Context())
+	pinged, ended := make(chan error, 1), make(chan error, 1)
+	go func() { pinged <- Ping(t.Context(), l) }()
+	go func() { ended <- Ping(short, l) }()
 	mute(t, l, c, st.PID, "it is stopped")
+	if cancel(); !errors.Is(<-ended, context.Canceled) || len(pinged) > 0 {
+		t.Error("a ping has ended before the supervisor went on")
+	}
 	goOn()
+	if err := <-pinged; err != nil {
+		t.Errorf("the ping that was open meanwhile: %v", err)
+	}
 	if _, err := c.Status(t.Context()); err != nil {
 		t.Errorf("after SIGCONT: %v", err)
 	}

@@ -35,7 +35,7 @@ func newOnPaper(t *testing.T, home view.Home, of view.Team) *onPaper {
 	ctx, cancel := context.WithCancel(t.Context())
 	s := &onPaper{t, &run{
 		ui: &UI{Home: home}, m: m, term: &paper{100, 30}, ctx: ctx, teamCtx: ctx, team: of, stopTeam: func() {}, changes: make(chan func(*model), 64),
-		running: map[string]bool{}, again: map[string]doing{}, focused: true, crash: make(chan any, 1),
+		running: map[string]bool{}, again: map[string]doing{}, gaze: newGaze(), crash: make(chan any, 1),
 	}, epoch}
 	t.Cleanup(func() {
 		cancel()

@@ -109,10 +109,10 @@ func (m *model) head() string {
 		parts = []string{fmt.Sprintf("%d/%d", c.Done, c.Total)}
 	default:
 		words := append([]string{fmt.Sprintf("%d/%d done", c.Done, c.Total)}, countWords(c, m.style)...)
+		if !m.snap.Down.IsZero() { // the room is for the time of the facts
+			words = words[:1]
+		}
 		parts = []string{strings.Join(words, " · ")}
-	}
-	if !m.snap.Down.IsZero() {
-		parts = append(parts, m.style.Yellow("supervisor down since "+m.snap.Down.Local().Format("15:04:05")+", facts are of then"))
 	}
 	if m.problem != "" && m.have {
 		parts = append([]string{m.style.Yellow("as of " + m.problemAt.Local().Format("15:04:05") + ": " + view.Clean(m.problem))}, parts...)
@@ -130,6 +130,12 @@ func (m *model) head() string {
 		parts = append(parts, m.style.Dim(view.Clean(m.snap.Repo)))
 	}
 	line := " " + name
+	for _, p := range m.downWords() { // the longest that fits
+		if more := line + "  " + m.style.Yellow(p); view.Width(more) <= m.cols {
+			line = more
+			break
+		}
+	}
 	for _, p := range parts {
 		if more := line + "  " + p; view.Width(more) <= m.cols {
 			line = more
@@ -139,6 +145,16 @@ func (m *model) head() string {
 		}
 	}
 	return line
+}
+
+// downWords says up to when the facts are right, from long to short; nothing while they are current.
+func (m *model) downWords() []string {
+	words := view.DownWords(m.snap.Down, m.snap.Silent)
+	if words == "" {
+		return nil
+	}
+	at := m.snap.Down.Local().Format("15:04:05")
+	return []string{words + ", facts are of then", words, "? as of " + at, "? " + at}
 }
 
 // foot returns the last line: the result of the last key, or the keys of this place.

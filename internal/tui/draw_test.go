@@ -77,6 +77,15 @@ func TestFrames(t *testing.T) {
 	m.snap.Down = ago(4 * time.Minute)
 	m.refresh()
 	golden(t, "frame-down.txt", text(m.draw()))
+	m.snap.Silent = true
+	golden(t, "frame-silent.txt", text(m.draw()))
+	for cols, want := range map[int]string{80: ", facts are of then", 60: "has not answered since", 40: "? as of ", 20: "? "} {
+		m.cols = cols
+		if head := m.head(); !strings.Contains(head, want) || view.Width(head) > cols {
+			t.Errorf("%d columns: %q, want %q", cols, head, want)
+		}
+	}
+	m.cols = 120
 	m.style = Style{On: true}
 	if colored := m.draw(); text(colored) == strings.Join(colored.lines, "\n") {
 		t.Error("a coloured frame has no colours")

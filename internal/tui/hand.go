@@ -12,11 +12,11 @@ import (
 // event handles an input; true leaves the screen.
 func (r *run) event(e term.Event) (leave bool) {
 	m := r.m
+	r.gaze.input(e)
 	switch e.Kind {
 	case term.Resize:
 		m.cols, m.rows = r.term.Size()
-	case term.Focus:
-		r.focused = e.Focused
+	case term.Focus: // gaze has it
 	case term.Paste:
 		r.guard.key(e.At)
 		m.lastKey = e.At

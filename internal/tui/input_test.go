@@ -101,7 +101,7 @@ func FuzzInput(f *testing.F) {
 		m.request = map[int64]view.Request{}
 		r := &run{
 			ui: &UI{Home: team}, m: m, term: &paper{100, 30}, ctx: ctx, teamCtx: ctx, team: team, stopTeam: func() {}, changes: make(chan func(*model), 4096),
-			running: map[string]bool{}, again: map[string]doing{}, focused: true, crash: make(chan any, 1),
+			running: map[string]bool{}, again: map[string]doing{}, gaze: newGaze(), crash: make(chan any, 1),
 		}
 		r.ui.Leave = func(context.Context) error { return nil }
 		now := epoch
@@ -172,7 +172,7 @@ func FuzzInput(f *testing.F) {
 				look()
 				continue
 			case b == 5:
-				e.Kind, e.Focused = term.Focus, !r.focused
+				e.Kind, e.Focused = term.Focus, !r.gaze.focused
 			case b < 0x20:
 				e.Key = keyboard[int(b)%len(keyboard)]
 			case b == ' ':

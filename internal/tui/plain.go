@@ -237,11 +237,15 @@ func (t *talk) snapshot(s view.Snapshot, asked map[int64]view.Request, first boo
 		}
 		t.say("%sTeam %s. %s, %d of %d tasks done. help lists the words.", head, view.Clean(t.name), needsWords(len(s.Needs)), c.Done, c.Total)
 	}
-	if !s.Down.IsZero() && (!had || before.Down.IsZero()) {
-		t.say("supervisor down since %s, facts are of then.", s.Down.Local().Format("15:04:05"))
+	if !s.Down.IsZero() && (!had || before.Down.IsZero() || before.Silent != s.Silent) {
+		t.say("%s, facts are of then.", view.DownWords(s.Down, s.Silent))
 	}
 	if had && s.Down.IsZero() && !before.Down.IsZero() {
-		t.say("changed %s: a supervisor is up again.", clock(time.Now()))
+		again := "a supervisor is up again"
+		if before.Silent {
+			again = "the supervisor answers again"
+		}
+		t.say("changed %s: %s.", clock(time.Now()), again)
 	}
 	present := map[string]bool{}
 	for i, n := range s.Needs {

@@ -95,7 +95,7 @@ func TestAgesTogether(t *testing.T) {
 	t.Parallel()
 	m := newModel()
 	second := time.Unix(1_800_000_000, 0)
-	r := &run{m: m, focused: true}
+	r := &run{m: m, gaze: newGaze()}
 	for _, began := range []time.Duration{200, 500, 900} {
 		m.snap.Tasks = append(m.snap.Tasks, view.Task{ID: "1", Status: team.TaskInProgress, Began: second.Add(-5*time.Second + began*time.Millisecond)})
 	}
@@ -105,7 +105,7 @@ func TestAgesTogether(t *testing.T) {
 			t.Errorf("at %v: %v; want %v", now, got, want)
 		}
 	}
-	r.focused = false
+	r.gaze.focused = false
 	if got := r.due(); got != 0 {
 		t.Errorf("without the focus: %v", got)
 	}

@@ -457,7 +457,7 @@ func (m *model) teamRows() group {
 			if g.Unread != "" {
 				rest = "? " + view.Clean(g.Unread)
 			} else if !g.Down.IsZero() {
-				rest += "  supervisor down since " + g.Down.Local().Format("15:04:05")
+				rest += "  " + view.DownWords(g.Down, g.Silent)
 			}
 			return columns(w, "  ", []string{m.style.Bold(view.Clean(g.Team)), strings.TrimSpace(rest)}, []int{min(name, w/2), 0})
 		}})

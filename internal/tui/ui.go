@@ -78,7 +78,7 @@ func (u *UI) on(ctx context.Context, t terminal, events <-chan term.Event, paint
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	r := &run{
-		ui: u, m: m, term: t, ctx: ctx, changes: make(chan func(*model), 16), running: map[string]bool{}, again: map[string]doing{}, focused: true,
+		ui: u, m: m, term: t, ctx: ctx, changes: make(chan func(*model), 16), running: map[string]bool{}, again: map[string]doing{}, gaze: newGaze(),
 		crash: make(chan any, 1),
 	}
 	defer func() {
@@ -172,7 +172,7 @@ type run struct {
 	frameID  int
 	guard    guard
 	alerts   alerts
-	focused  bool
+	gaze     gaze
 	selected bool // the selection named by Select was made
 	writing  *writing
 	title    string
@@ -248,7 +248,7 @@ func (r *run) draw(now time.Time) {
 		r.term.Title(title)
 	}
 	if r.ui.Alerts {
-		if title, text := r.alerts.look(m, r.focused); text != "" {
+		if title, text := r.alerts.look(m, r.gaze.focused); text != "" {
 			r.term.Alert(title, text)
 		}
 	}
@@ -267,7 +267,7 @@ func (r *run) due() time.Duration {
 	soonest(r.m.laterEnds())
 	soonest(r.unwritten())
 	soonest(r.alerts.wait(r.m.now))
-	if !r.focused {
+	if !r.gaze.focused {
 		return d
 	}
 	ages := func(t time.Time) {
@@ -452,7 +452,7 @@ func (r *run) follow(ctx context.Context, name string) {
 // tasksShown is how many tasks that are not in progress are read: more than a screen has lines.
 const tasksShown = 320
 
-func (r *run) interest() view.Interest { return view.Interest{Tasks: tasksShown} }
+func (r *run) interest() view.Interest { return view.Interest{Tasks: tasksShown, Looks: r.gaze.looks} }
 
 func (r *run) snapshot(s view.Snapshot) {
 	m := r.m

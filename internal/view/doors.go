@@ -67,6 +67,10 @@ func SinceWords(since string) string {
 // Interest is the part of a team that is on a screen: the rest is not read.
 type Interest struct {
 	Tasks int // maximum number of tasks that are not in progress; 0: all
+	// Looks receives true when a person looks at the screen, and false when nobody does: the
+	// supervisor is then not asked by a clock whether it still answers. It is the same at each call;
+	// nil: somebody may look.
+	Looks <-chan bool
 }
 
 // Hands changes a team.

@@ -18,6 +18,8 @@ type Glance struct {
 	Total  int    `json:"total"`
 	// Down is since when no supervisor is running although members should be.
 	Down time.Time `json:"supervisorDownSince,omitzero"`
+	// Silent reports that there is one, but it does not answer.
+	Silent bool `json:"supervisorSilent,omitempty"`
 	// Unread is why the team could not be read.
 	Unread string `json:"unread,omitempty"`
 }
@@ -27,7 +29,7 @@ func GlanceOf(s Snapshot) Glance {
 	c := s.Count()
 	return Glance{
 		Team: s.Team, Needs: len(s.Needs), Active: c.Active, Ready: c.Ready, Failed: c.Failed, Stuck: c.Stuck, Done: c.Done, Total: c.Total,
-		Down: s.Down,
+		Down: s.Down, Silent: s.Silent,
 	}
 }
 

@@ -121,14 +121,28 @@ type Snapshot struct {
 	Repo string `json:"repo,omitempty"`
 	// Down is since when no supervisor maintains the members' state, zero if one does or none is
 	// needed.
-	Down    time.Time `json:"supervisorDownSince,omitzero"`
-	Needs   []Need    `json:"needs"`
-	Tasks   []Task    `json:"tasks"`
-	Members []Member  `json:"members"`
-	Events  []Event   `json:"events"`
-	Spent   Spent     `json:"spent"` // by the whole team
+	Down time.Time `json:"supervisorDownSince,omitzero"`
+	// Silent reports that there is one since Down, but it does not answer.
+	Silent  bool     `json:"supervisorSilent,omitempty"`
+	Needs   []Need   `json:"needs"`
+	Tasks   []Task   `json:"tasks"`
+	Members []Member `json:"members"`
+	Events  []Event  `json:"events"`
+	Spent   Spent    `json:"spent"` // by the whole team
 	// Whole has the counts of the whole board if Tasks is only a part of it.
 	Whole *Counts `json:"-"`
+}
+
+// DownWords says since when no supervisor maintains the members' state; "" if one does.
+func DownWords(since time.Time, silent bool) string {
+	switch at := since.Local().Format("15:04:05"); {
+	case since.IsZero():
+		return ""
+	case silent:
+		return "supervisor has not answered since " + at
+	default:
+		return "supervisor down since " + at
+	}
 }
 
 // Counts is a summary of a board: Ready and Waiting are pending, and Stuck are the pending ones

@@ -15,9 +15,9 @@ import (
 const pause = 200 * time.Millisecond
 
 // Follow calls each with a Snapshot of the team now, and again whenever the team has changed, or
-// its supervisor has ended or was replaced, until ctx ends, which is not an error. tasks returns
-// before each snapshot how many tasks to read, see Snapshot.
-func Follow(ctx context.Context, t *tool.Team, tasks func() int, each func(view.Snapshot)) error {
+// its supervisor has ended, was replaced, or stops or continues to answer, until ctx ends, which
+// is not an error. It calls interest before each snapshot.
+func Follow(ctx context.Context, t *tool.Team, interest func() view.Interest, each func(view.Snapshot)) error {
 	changes, stop, err := t.Ledger.Changes(ctx)
 	if err != nil {
 		return err
@@ -42,12 +42,21 @@ func Follow(ctx context.Context, t *tool.Team, tasks func() int, each func(view.
 		return err
 	}
 	defer forget()
+	var p *pulse
+	defer func() { p.end() }()
 	for ctx.Err() == nil {
 		sup, err := t.Standing() // before the snapshot, which might see one that ends right after it
 		if err != nil {
 			return err
 		}
-		s, due, err := Snapshot(ctx, t, tasks())
+		want := interest()
+		var s view.Snapshot
+		var due time.Duration
+		next, err := p.follow(ctx, t, sup.PID, want.Looks)
+		if err == nil {
+			p = next
+			s, due, err = snapshot(ctx, t, want.Tasks, p.silence())
+		}
 		if err != nil {
 			sup.Close()
 			if ctx.Err() != nil {
@@ -56,14 +65,15 @@ func Follow(ctx context.Context, t *tool.Team, tasks func() int, each func(view.
 			return err
 		}
 		each(s)
-		wait(ctx, due, changes, comes, sup.Ended)
+		p.read()
+		wait(ctx, due, changes, comes, sup.Ended, p.turned)
 		sup.Close()
 	}
 	return nil
 }
 
 // wait returns when the next snapshot is due, at least pause later.
-func wait(ctx context.Context, due time.Duration, changes, comes, ended <-chan struct{}) {
+func wait(ctx context.Context, due time.Duration, changes, comes, ended, turned <-chan struct{}) {
 	rest := time.NewTimer(pause)
 	defer rest.Stop()
 	select {
@@ -81,6 +91,7 @@ func wait(ctx context.Context, due time.Duration, changes, comes, ended <-chan s
 	case <-changes:
 	case <-comes:
 	case <-ended:
+	case <-turned:
 	case <-again:
 	case <-ctx.Done():
 	}

@@ -65,8 +65,12 @@ func brief(ctx context.Context, t *tool.Team) (view.Snapshot, error) {
 func needs(ctx context.Context, t *tool.Team, members []ledger.Member, s view.Snapshot, u tool.Usage, now time.Time) ([]view.Need, error) {
 	list := []view.Need{}
 	if !s.Down.IsZero() {
+		why := "no supervisor is up"
+		if s.Silent {
+			why = "the supervisor does not answer"
+		}
 		list = append(list, view.Need{Kind: view.NeedSupervisor, Since: s.Down, Command: "teamctl ps",
-			Text: "no supervisor is up: what is said of the members is of " + s.Down.Local().Format("15:04:05")})
+			Text: why + ": what is said of the members is of " + s.Down.Local().Format("15:04:05")})
 	}
 	for _, step := range []func() ([]view.Need, error){
 		func() ([]view.Need, error) { return requests(ctx, t) },

@@ -22,6 +22,11 @@ const (
 // that a change on a long board does not require reading and sorting all of it. due is when to
 // read again even without a change, 0 for never.
 func Snapshot(ctx context.Context, t *tool.Team, tasks int) (s view.Snapshot, due time.Duration, err error) {
+	return snapshot(ctx, t, tasks, time.Time{})
+}
+
+// snapshot is Snapshot with a supervisor that has not answered since silent, unless that is zero.
+func snapshot(ctx context.Context, t *tool.Team, tasks int, silent time.Time) (s view.Snapshot, due time.Duration, err error) {
 	row, err := t.Ledger.Team(ctx)
 	if err != nil {
 		return s, 0, err
@@ -52,6 +57,9 @@ func Snapshot(ctx context.Context, t *tool.Team, tasks int) (s view.Snapshot, du
 	}
 	if s.Down, err = down(ctx, t, members); err != nil {
 		return s, 0, err
+	}
+	if !silent.IsZero() {
+		s.Down, s.Silent = silent, true
 	}
 	u, err := t.Usage(ctx)
 	if err != nil {
@@ -100,9 +108,14 @@ func down(ctx context.Context, t *tool.Team, members []ledger.Member) (since tim
 		sup.Close()
 		return since, err
 	}
+	return lastChange(ctx, t)
+}
+
+// lastChange returns the time of the last event.
+func lastChange(ctx context.Context, t *tool.Team) (time.Time, error) {
 	last, err := t.Ledger.LastEvent(ctx)
 	if err != nil {
-		return since, err
+		return time.Time{}, err
 	}
 	list, err := t.Ledger.Events(ctx, last-1, 0, ledger.EventFilter{})
 	if err != nil || len(list) == 0 {

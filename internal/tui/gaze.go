@@ -1,0 +1,39 @@
+package tui
+
+import (
+	"time"
+
+	"github.com/teamctl/teamctl/internal/tui/term"
+)
+
+// gazeFor is how long one input counts as looking.
+const gazeFor = 5 * time.Second
+
+// gaze is whether a person may look at the screen.
+type gaze struct {
+	focused bool
+	looks   chan bool // see view.Interest
+	told    time.Time // when looks was last told
+}
+
+func newGaze() gaze { return gaze{focused: true, looks: make(chan bool, 1)} }
+
+// input takes an input. One that does not change the focus says that somebody looks.
+func (g *gaze) input(e term.Event) {
+	now := time.Now()
+	switch {
+	case e.Kind == term.Focus:
+		g.focused = e.Focused
+	case !g.focused || now.Sub(g.told) < gazeFor:
+		return
+	}
+	g.told = now
+	select {
+	case <-g.looks: // only the newest counts
+	default:
+	}
+	select {
+	case g.looks <- g.focused:
+	default:
+	}
+}
