@@ -157,6 +157,7 @@ func TestScripts(t *testing.T) {
 			"golden":    cmdGolden,
 			"mistakes":  cmdMistakes,
 			"page":      cmdPage,
+			"refused":   cmdRefused,
 		},
 	})
 }
