@@ -110,3 +110,30 @@ func TestAgesTogether(t *testing.T) {
 		t.Errorf("without the focus: %v", got)
 	}
 }
+
+// TestAgesOfRows checks that the screen is drawn when the age in a member's row changes, whatever the age is of.
+func TestAgesOfRows(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1_800_000_000, 0)
+	ago := func(d time.Duration) time.Time { return now.Add(-d) }
+	for name, c := range map[string]struct {
+		member view.Member
+		down   time.Time
+		want   time.Duration
+	}{
+		"working": {member: view.Member{State: team.Running, Activity: team.Working, ActiveSince: ago(90 * time.Second)}, want: 30 * time.Second},
+		"stopped": {member: view.Member{State: team.Exited, Since: ago(100 * time.Second), ActiveSince: ago(90 * time.Minute)}, want: 20 * time.Second},
+		"failed":  {member: view.Member{State: team.Failed, Since: ago(10 * time.Second)}, want: time.Second},
+		"stalled": {member: view.Member{State: team.Running, Activity: team.Working, ActiveSince: ago(90 * time.Minute), StalledSince: ago(110 * time.Second)}, want: 10 * time.Second},
+		"old":     {member: view.Member{State: team.Running, Activity: team.Idle, ActiveSince: ago(5 * time.Second)}, down: ago(115 * time.Second), want: 5 * time.Second},
+	} {
+		m := newModel()
+		m.now, m.snap.Down = now, c.down
+		c.member.Name = "ann"
+		m.snap.Members = []view.Member{c.member}
+		r := &run{m: m, gaze: newGaze()}
+		if got := r.due(); got != c.want {
+			t.Errorf("%s: drawn after %v, want %v", name, got, c.want)
+		}
+	}
+}

@@ -224,10 +224,16 @@ func (m *model) busy(x view.Member) (what, since, cost string) {
 	} else {
 		cost = "     -"
 	}
-	at := x.ActiveSince
+	what, at := m.doing(x)
+	return what, m.age(at), cost
+}
+
+// doing returns what a member is busy with, and since when: the age in its row is from then.
+func (m *model) doing(x view.Member) (what string, at time.Time) {
+	at = x.ActiveSince
 	switch {
 	case !m.snap.Down.IsZero() && !x.State.Terminal():
-		return m.snap.Down.Local().Format("15:04"), m.age(m.snap.Down), cost
+		return m.snap.Down.Local().Format("15:04"), m.snap.Down
 	case x.WaitsFor != "" && x.Activity == team.Waiting:
 		what = x.WaitsFor
 	case x.State != team.Running:
@@ -249,7 +255,7 @@ func (m *model) busy(x view.Member) (what, since, cost string) {
 			at = n.Since
 		}
 	}
-	return what, m.age(at), cost
+	return what, at
 }
 
 func taskID(t view.Task) string { return "task:" + t.ID }

@@ -282,7 +282,8 @@ func (r *run) due() time.Duration {
 		}
 		for _, x := range r.m.snap.Members {
 			if !x.Lead {
-				ages(x.ActiveSince)
+				_, at := r.m.doing(x)
+				ages(at)
 			}
 		}
 		for _, x := range r.m.snap.Tasks {
