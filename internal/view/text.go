@@ -46,7 +46,7 @@ func Pad(s string, width int) string {
 		return ""
 	}
 	s = Cut(s, width)
-	return s + strings.Repeat(" ", max(0, width-ansi.StringWidth(s)))
+	return s + strings.Repeat(" ", max(0, width-Width(s)))
 }
 
 // Cut shortens s to at most width cells; what was cut shows as "…".
@@ -54,11 +54,30 @@ func Cut(s string, width int) string {
 	if width <= 0 {
 		return ""
 	}
+	if len(s) <= width { // a cell takes a byte or more
+		return s
+	}
 	return ansi.Truncate(s, width, "…")
 }
 
 // Width returns the width of s in cells.
-func Width(s string) int { return ansi.StringWidth(s) }
+func Width(s string) int {
+	if printable(s) {
+		return len(s)
+	}
+	return ansi.StringWidth(s)
+}
+
+// printable reports whether s has only printable characters of ASCII, as most lines have, which need
+// not be taken apart.
+func printable(s string) bool {
+	for i := range len(s) {
+		if s[i] < 0x20 || s[i] >= 0x7f {
+			return false
+		}
+	}
+	return true
+}
 
 // Age formats the time since an event: 40s, 5m, 2h, 3d. From a minute on it changes at most once a
 // minute, so that a screen can rest in between.
@@ -110,6 +129,9 @@ func (s Spent) Words() string {
 // Colors makes one harmless line of a program's output that keeps its colours (SGR): it removes
 // all other sequences and control characters.
 func Colors(s string) string {
+	if printable(s) {
+		return s
+	}
 	var b strings.Builder
 	var state byte
 	for s != "" {
@@ -117,7 +139,9 @@ func Colors(s string) string {
 		state, s = next, s[n:]
 		switch {
 		case width > 0:
-			b.WriteString(harmless(seq))
+			if h := harmless(seq); h == seq || ansi.StringWidth(h) > 0 { // what is left may be a joiner of nothing
+				b.WriteString(h)
+			}
 		case isSGR(seq):
 			b.WriteString(seq)
 		case seq == "\t":
