@@ -195,7 +195,7 @@ func (r *rig) until(what string, ok func() bool) {
 	defer tick.Stop()
 	limit := time.NewTimer(5 * time.Minute)
 	defer limit.Stop()
-	for !ok() {
+	for began := time.Now(); !ok(); tick.Reset(max(5*time.Millisecond, time.Since(began)/5)) { // a look reads the ledger
 		select {
 		case <-tick.C:
 		case <-limit.C:

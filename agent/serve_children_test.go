@@ -190,7 +190,7 @@ func TestChildrenKilledAtEveryStep(t *testing.T) {
 	check(whole)
 	steps, every := whole.steps(), 1
 	if testing.Short() {
-		every = 9
+		every = 13
 	}
 	for kill := 1; kill <= steps; kill += every {
 		t.Run(strconv.Itoa(kill), func(t *testing.T) {

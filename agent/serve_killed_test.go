@@ -115,7 +115,7 @@ func TestServeKilledAtEveryStep(t *testing.T) {
 	t.Parallel()
 	every := 1
 	if testing.Short() {
-		every = 5
+		every = 7
 	}
 	killedAtEveryStep(t, "@@call look {}\n@@call append {\"line\":\"one\"}\n@@call append {\"line\":\"two\"}\n@@say all done", every, nil)
 }
@@ -127,7 +127,7 @@ func TestLongTextsKilledAtEveryStep(t *testing.T) {
 	t.Parallel()
 	long, every := strings.Repeat("x", 40<<10), 1
 	if testing.Short() {
-		every = 7
+		every = 11
 	}
 	killedAtEveryStep(t, "@@call append {\"line\":\"one\",\"more\":\""+long+"\"}\n@@call append {\"line\":\"two\"}\n@@say all done", every, func(s *served) {
 		s.t.Helper()

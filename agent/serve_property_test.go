@@ -459,7 +459,7 @@ func TestServeKeepsEverything(t *testing.T) {
 	t.Parallel()
 	rounds := *serveRounds
 	if testing.Short() {
-		rounds = min(rounds, 12)
+		rounds = min(rounds, 8)
 	}
 	plans := acts()
 	for i := range rounds {
