@@ -88,18 +88,23 @@ func TestReportSize(t *testing.T) {
 	if b.Len() > MaxReport || !strings.Contains(b.String(), "the changes of b, 7200000 bytes") || !strings.Contains(b.String(), "&#43; kept") {
 		t.Errorf("%d bytes, cut is not named", b.Len())
 	}
-	for range 2_000 {
-		r.Deeds = append(r.Deeds, view.Event{Text: strings.Repeat("word ", 600)})
-	}
+	r.Diffs = nil
+	many, busy := r, r
 	for i := range 2 * tasksKept {
-		r.Tasks = append(r.Tasks, view.ReportTask{Task: view.Task{ID: fmt.Sprint(i), Subject: strings.Repeat("x", 80)}})
+		many.Tasks = append(many.Tasks, view.ReportTask{Task: view.Task{ID: fmt.Sprint(i), Subject: "x"}})
+	}
+	for range 300 {
+		busy.Deeds = append(busy.Deeds, view.Event{Text: strings.Repeat("word ", 4_000)})
 	}
 	for _, md := range []bool{false, true} {
-		b.Reset()
-		if err := Report(&b, r, md); err != nil {
-			t.Fatal(err)
-		}
-		for _, cut := range []string{fmt.Sprintf("the newest %d tasks of the list", len(r.Tasks)-tasksKept), "what happened: 1"} {
+		for cut, r := range map[string]view.Report{
+			fmt.Sprintf("the newest %d tasks of the list", len(many.Tasks)-tasksKept): many,
+			fmt.Sprintf("what happened: %d lines", len(busy.Deeds)-200):               busy,
+		} {
+			b.Reset()
+			if err := Report(&b, r, md); err != nil {
+				t.Fatal(err)
+			}
 			if b.Len() > MaxReport || !strings.Contains(b.String(), cut) {
 				t.Errorf("%d bytes, %q is not named", b.Len(), cut)
 			}
