@@ -15,6 +15,9 @@ const (
 	// rescanEvery limits how long a process forked during a scan stays
 	// unnoticed: its start gives no event.
 	rescanEvery = 200 * time.Millisecond
+	// rescanMost is the interval to which that grows while processes ignore
+	// SIGTERM: each scan reads the whole process table.
+	rescanMost = time.Second
 	// killWithin limits the last phase: a process that survives SIGKILL that
 	// long hangs in the kernel.
 	killWithin = 10 * time.Second
@@ -121,7 +124,11 @@ func (k *killer) living() ([]backends.ProcID, error) {
 // left. If the process table cannot be read, it assumes that some are.
 func (k *killer) phase(cancel <-chan struct{}, deadline <-chan time.Time, sigs ...syscall.Signal) bool {
 	sent := map[backends.ProcID]bool{}
-	for {
+	kills := slices.Contains(sigs, syscall.SIGKILL)
+	for every := rescanEvery; ; every = min(every*3/2, rescanMost) {
+		if kills {
+			every = rescanEvery
+		}
 		left, err := k.living()
 		if err == nil && len(left) == 0 {
 			return true
@@ -137,10 +144,10 @@ func (k *killer) phase(cancel <-chan struct{}, deadline <-chan time.Time, sigs .
 				}
 			}
 		}
-		if slices.Contains(sigs, syscall.SIGKILL) {
+		if kills {
 			k.killGroup()
 		}
-		if !waitAll(left, err != nil, cancel, deadline) {
+		if !waitAll(left, every, err != nil, cancel, deadline) {
 			left, err := k.living()
 			return err == nil && len(left) == 0
 		}
@@ -149,8 +156,8 @@ func (k *killer) phase(cancel <-chan struct{}, deadline <-chan time.Time, sigs .
 
 // waitAll waits until all have died or it is time for another scan (true), or
 // until the phase is over (false).
-func waitAll(ids []backends.ProcID, pause bool, cancel <-chan struct{}, deadline <-chan time.Time) bool {
-	again := time.NewTimer(rescanEvery)
+func waitAll(ids []backends.ProcID, every time.Duration, pause bool, cancel <-chan struct{}, deadline <-chan time.Time) bool {
+	again := time.NewTimer(every)
 	defer again.Stop()
 	for _, id := range ids {
 		w, err := Watch(id)

@@ -94,6 +94,10 @@ func takeSight() (*sight, error) {
 		if in.dead {
 			continue
 		}
+		if in.bare {
+			s.by[in.pid] = sighted{in.start, false}
+			continue
+		}
 		raw := environ.Of(in.pid, buf)
 		if cap(raw) > cap(buf) {
 			buf = raw

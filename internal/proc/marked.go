@@ -22,6 +22,9 @@ func OfTeam(home, key string) ([]Marked, error) {
 	var out []Marked
 	buf := make([]byte, 16<<10)
 	_, err := list(func(in info) bool {
+		if in.bare {
+			return false
+		}
 		raw := environ.Of(in.pid, buf)
 		m, ok := markOf(raw, home, key)
 		if ok {

@@ -24,6 +24,7 @@ type info struct {
 	pid, ppid, pgrp, tpgid int
 	start                  uint64
 	dead                   bool // zombie or exiting
+	bare                   bool // without memory, and so without an environment: a kernel thread
 }
 
 // Identify returns the identity of the process that currently has the pid. A

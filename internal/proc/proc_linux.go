@@ -53,6 +53,7 @@ func infoOf(b []byte) (info, error) {
 		// The first thread of a killed process may be a zombie while others are still
 		// exiting: until the last one has exited its files are open and its locks are held.
 		dead: s.State == 'X' || s.State == 'x' || s.State == 'Z' && s.Threads <= 1,
+		bare: !s.Memory,
 	}, err
 }
 
