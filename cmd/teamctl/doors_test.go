@@ -519,6 +519,9 @@ func TestSameRefusals(t *testing.T) {
 			continue
 		}
 		for _, d := range doors[1:] {
+			if testing.Short() && r.verb == nil && d.name == "call" && rand.IntN(4) > 0 {
+				continue // one mistake in four: all go through the same code, in a process for each
+			}
 			if _, got := d.door(r.op, r.in); got == nil || *got != *want {
 				t.Errorf("%s %v through %s: %+v, want %+v", r.op, r.in, d.name, got, want)
 			}

@@ -20,7 +20,7 @@ const strayScript = `
 name=$1 code=$2 dir=$3
 mkdir -p "$dir"
 note='echo $$ >"$1.new"; mv "$1.new" "$1"; '
-rest='while :; do sleep 0.2; done'
+rest='while :; do sleep 10; done'
 setsid bash -c "$note$rest" - "$dir/setsid" &
 ( ( bash -c "$note$rest" - "$dir/fork" & ) & )
 bash -c "exec <&- >&- 2>&-; $note$rest" - "$dir/closed" &

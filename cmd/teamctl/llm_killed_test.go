@@ -63,7 +63,10 @@ func (r *faultRig) thinker(name, backend string) {
 // its transcript has the entries of an undisturbed run, and each of its actions happened once or
 // is reported as unknown. A server that refuses what vendors refuse has refused nothing.
 func TestLLMIsKilled(t *testing.T) {
-	const steps = 8
+	steps := 8
+	if testing.Short() {
+		steps = 6
+	}
 	r := newFaultRig(t)
 	v := r.strictModel()
 	script := ""

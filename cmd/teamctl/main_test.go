@@ -233,6 +233,9 @@ func staleRegistrations(dir string) string {
 		return err.Error()
 	}
 	for _, r := range repos {
+		if _, err := os.Stat(filepath.Join(r, "worktrees")); errors.Is(err, os.ErrNotExist) {
+			continue // none is registered
+		}
 		out, err := exec.Command("git", "-C", filepath.Dir(r), "worktree", "prune", "-n", "-v").CombinedOutput()
 		if err == nil && len(out) > 0 { // a repository that git refuses belongs to a script
 			found = append(found, fmt.Sprintf("git worktree prune -n in %s: %s", filepath.Dir(r), out))

@@ -21,7 +21,7 @@ func hidingGate(pids string) string {
 	if cgroup.Probe().Kill && !cgroup.Contained() {
 		env = "env -i "
 	}
-	return `test -e ` + pids + ` && exit; ` + env + `setsid bash -c 'trap "" TERM; echo $$ >` + pids + `.new; mv ` + pids + `.new ` + pids + `; while :; do sleep 0.1; done' </dev/null >/dev/null 2>&1 &
+	return `test -e ` + pids + ` && exit; ` + env + `setsid bash -c 'trap "" TERM; echo $$ >` + pids + `.new; mv ` + pids + `.new ` + pids + `; while :; do sleep 10; done' </dev/null >/dev/null 2>&1 &
 until test -s ` + pids + `; do sleep 0.02; done; wait`
 }
 

@@ -343,10 +343,8 @@ func (s *sandbox) lives() bool { return s.pid > 0 && syscall.Kill(s.pid, 0) == n
 func (s *sandbox) until(ctx context.Context, t trial, what string, ok func() (good bool, seen string, err error)) error {
 	ctx, cancel := context.WithTimeout(ctx, t.timeout)
 	defer cancel()
-	tick := time.NewTicker(250 * time.Millisecond)
-	defer tick.Stop()
 	last := ""
-	for {
+	for pause := 250 * time.Millisecond; ; pause = min(pause*5/4, time.Second) { // each look is a process
 		good, seen, err := ok()
 		switch {
 		case good && err == nil:
@@ -356,9 +354,11 @@ func (s *sandbox) until(ctx context.Context, t trial, what string, ok func() (go
 		case seen != "":
 			last = ": it is " + seen
 		}
+		again := time.NewTimer(pause)
 		select {
-		case <-tick.C:
+		case <-again.C:
 		case <-ctx.Done():
+			again.Stop()
 			return fmt.Errorf("not %s within %s%s", what, t.timeout, last)
 		}
 	}
