@@ -24,6 +24,8 @@ import (
 // an existing message without parts begins a turn. All other paths answer with a page.
 type OpenCode struct {
 	Engine *Engine
+	// Beat is the interval of the heartbeats of a stream. Set it before the first client.
+	Beat time.Duration
 
 	secret  string
 	session string // id of a new session
@@ -66,7 +68,7 @@ func StartOpenCode(addr, secret string, e *Engine, approve bool) (*OpenCode, err
 // newOpenCode wires a server to its engine; it does not serve yet.
 func newOpenCode(secret string, e *Engine, approve bool) *OpenCode {
 	ctx, stop := context.WithCancel(context.Background())
-	s := &OpenCode{Engine: e, secret: secret, session: "ses_1", ctx: ctx, stop: stop, streams: map[chan []byte]func(){}, open: map[string]*approval{}, asked: map[string]obj{}, posts: make(chan obj, 1000)}
+	s := &OpenCode{Engine: e, Beat: 10 * time.Second, secret: secret, session: "ses_1", ctx: ctx, stop: stop, streams: map[chan []byte]func(){}, open: map[string]*approval{}, asked: map[string]obj{}, posts: make(chan obj, 1000)}
 	e.Seen = func(t Text) {
 		s.mu.Lock()
 		s.newest = max(s.newest, t.ID)
@@ -511,11 +513,15 @@ func (s *OpenCode) events(w http.ResponseWriter, r *http.Request) {
 	}()
 	w.Header().Set("Content-Type", "text/event-stream")
 	line := []byte(`{"type":"server.connected","properties":{}}`)
+	beat := time.NewTicker(s.Beat)
+	defer beat.Stop()
 	for {
 		fmt.Fprintf(w, "data: %s\n\n", line)
 		w.(http.Flusher).Flush()
 		select {
 		case line = <-c:
+		case <-beat.C:
+			line = []byte(`{"type":"server.heartbeat","properties":{}}`)
 		case <-ctx.Done():
 			return
 		}

@@ -33,6 +33,7 @@ type appServer struct {
 	cancel context.CancelFunc
 	done   sync.WaitGroup
 	given  *courier.Journal // used only by Deliver
+	*silence
 
 	// order is held from reading the status of the thread until that is reported. It is locked
 	// before mu, and never by methods that the supervisor's loop calls.
@@ -101,6 +102,15 @@ const (
 
 // Open is the courier.Opener of adapter.WayAppServer.
 func Open(_ context.Context, f courier.Facts, _ courier.Screen, r courier.Report) (courier.Channel, error) {
+	a, err := newAppServer(f, r, patience{askWithin, askAtWork, askAtRest})
+	if err != nil {
+		return nil, err
+	}
+	a.start()
+	return a, nil
+}
+
+func newAppServer(f courier.Facts, r courier.Report, p patience) (*appServer, error) {
 	if f.Link.Socket == "" {
 		return nil, team.Errorf(team.CodeInternal, "open a channel to %s: its link has no socket", f.AgentID)
 	}
@@ -108,16 +118,19 @@ func Open(_ context.Context, f courier.Facts, _ courier.Screen, r courier.Report
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	a := &appServer{
-		given: given,
-		f:     f, report: r, cancel: cancel,
+	return &appServer{
+		given: given, f: f, report: r, silence: newSilence(p),
 		mode: f.Mode, moved: !adapter.SameMode(f.Link, f.Link.Mode, f.Mode),
 		commands: map[string]string{}, seen: map[string]string{}, asks: map[string]serverRequest{}, poke: make(chan struct{}, 1),
-	}
+	}, nil
+}
+
+// start begins to connect.
+func (a *appServer) start() {
+	ctx, cancel := context.WithCancel(context.Background())
+	a.cancel = cancel
 	a.see(team.Observation{Activity: team.ActivityUnknown, Source: "app-server has not shown its thread yet"}) // its screen does not count
 	a.done.Go(func() { courier.KeepUp(ctx, a.session) })
-	return a, nil
 }
 
 // Close implements courier.Channel.
@@ -138,7 +151,7 @@ func (a *appServer) session(ctx context.Context) (up bool) {
 	ended := make(chan struct{})
 	reader.Go(func() {
 		defer close(ended)
-		err := conn.serve(ctx, a.take)
+		err := conn.serve(ctx, a.hears, a.take)
 		if ctx.Err() == nil {
 			a.f.Log.Info("app-server connection ended", "member", a.f.Name, "err", err)
 		}
@@ -154,10 +167,14 @@ func (a *appServer) session(ctx context.Context) (up bool) {
 	a.conn, a.tried, a.began = conn, map[string]bool{}, map[string]int{}
 	a.mu.Unlock()
 	a.wake()
+	a.mute.Store(false)
+	a.check.Reset(a.rest)
 	for lasting := true; lasting; {
 		select {
 		case <-a.poke:
 			a.look(ctx, conn)
+		case <-a.check.C:
+			a.askState(ctx, conn)
 		case <-ended:
 			lasting = false
 		case <-ctx.Done():
@@ -179,32 +196,11 @@ func (a *appServer) session(ctx context.Context) (up bool) {
 	return true
 }
 
-func (a *appServer) connect(ctx context.Context) (*rpc, error) {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	return dialRPC(ctx, a.f.Link.Socket)
-}
-
-func (a *appServer) hello(ctx context.Context, conn *rpc) error {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
-	defer cancel()
-	return conn.hello(ctx, nil)
-}
-
 func (a *appServer) wake() {
 	select {
 	case a.poke <- struct{}{}:
 	default:
 	}
-}
-
-// see reports an observation with the tier and time of this channel.
-func (a *appServer) see(o team.Observation) {
-	o.Tier = team.TierChannel
-	if o.At.IsZero() {
-		o.At = time.Now()
-	}
-	a.report(o)
 }
 
 // look finds the thread, subscribes to it and reads what was missed.
@@ -362,13 +358,13 @@ func (a *appServer) prompt(ctx context.Context, conn *rpc) {
 	if known || tried {
 		return
 	}
-	if err := a.start(ctx, conn, id, a.promptID(), a.f.Link.Prompt); err != nil {
+	if err := a.begin(ctx, conn, id, a.promptID(), a.f.Link.Prompt); err != nil {
 		a.f.Log.Warn("prompt not given", "member", a.f.Name, "err", err)
 	}
 }
 
-// start sends one text to a thread.
-func (a *appServer) start(ctx context.Context, conn *rpc, thread, id, text string) error {
+// begin sends one text to a thread.
+func (a *appServer) begin(ctx context.Context, conn *rpc, thread, id, text string) error {
 	var out struct{ Turn struct{ ID string } }
 	in := map[string]any{
 		"threadId": thread, "clientUserMessageId": id,
@@ -380,6 +376,7 @@ func (a *appServer) start(ctx context.Context, conn *rpc, thread, id, text strin
 	if moved {
 		maps.Copy(in, adapter.CodexTurn(a.f.Link, mode))
 	}
+	a.check.Reset(a.answer)
 	err := conn.call(ctx, "turn/start", in, &out)
 	if err != nil {
 		return err
@@ -454,7 +451,7 @@ func (a *appServer) deliver(ctx context.Context, conn *rpc, id string, m team.Ma
 	a.mu.Lock()
 	a.tried[m.ID] = true
 	a.mu.Unlock()
-	err = a.start(ctx, conn, id, m.ID, m.Text)
+	err = a.begin(ctx, conn, id, m.ID, m.Text)
 	if no := (*rpcError)(nil); errors.As(err, &no) {
 		a.mu.Lock()
 		delete(a.tried, m.ID)
@@ -589,7 +586,7 @@ func (a *appServer) Answer(ctx context.Context, r team.Reply) error {
 		a.mu.Lock()
 		id := a.thread
 		a.mu.Unlock()
-		if err := a.start(ctx, conn, id, "reply-"+r.ID, r.Feedback); err != nil {
+		if err := a.begin(ctx, conn, id, "reply-"+r.ID, r.Feedback); err != nil {
 			return fmt.Errorf("answer %s: send the reason: %w", a.f.AgentID, err)
 		}
 	}

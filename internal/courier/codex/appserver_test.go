@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -354,7 +355,7 @@ func TestAppServerSoak(t *testing.T) {
 // yet that it is busy; the turn's message is not sent again then.
 func TestAnswerOvertakesBusy(t *testing.T) {
 	t.Parallel()
-	a := &appServer{report: func(team.Observation) {}, poke: make(chan struct{}, 1), began: map[string]int{}}
+	a := &appServer{silence: newSilence(patience{rest: time.Hour, work: time.Hour}), report: func(team.Observation) {}, poke: make(chan struct{}, 1), began: map[string]int{}}
 	a.changed(threadStatus{Type: "idle"})
 	a.began["m"] = a.rests // as start does when the turn is accepted
 	if a.ambiguous(t.Context(), nil, "thread", "m") == "" {

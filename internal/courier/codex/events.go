@@ -221,6 +221,7 @@ func (a *appServer) shows(s threadStatus) {
 	}
 	a.mu.Lock()
 	a.status = s
+	a.check.Reset(a.every(s))
 	switch {
 	case s.Type == "active":
 		a.limit, a.broken, a.unsaid = nil, false, false

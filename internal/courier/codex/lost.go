@@ -60,7 +60,7 @@ func (a *appServer) giveAgain(ctx context.Context, conn *rpc, thread string) {
 	a.mu.Unlock()
 	for _, s := range again {
 		a.f.Log.Info("give again what a broken turn has dropped", "member", a.f.Name, "message", s.id, "turn", s.turn)
-		if err := a.start(ctx, conn, thread, s.id, s.text); err != nil {
+		if err := a.begin(ctx, conn, thread, s.id, s.text); err != nil {
 			a.f.Log.Warn("give again what a broken turn has dropped", "member", a.f.Name, "message", s.id, "err", err)
 			return // retried when the thread is at rest again
 		}

@@ -57,14 +57,15 @@ func dialRPC(ctx context.Context, socket string) (*rpc, error) {
 }
 
 // serve reads until the connection ends and passes requests and notifications to take, which must
-// not call call.
-func (r *rpc) serve(ctx context.Context, take func(rpcMessage)) error {
+// not call call. hears is called for every message.
+func (r *rpc) serve(ctx context.Context, hears func(), take func(rpcMessage)) error {
 	for {
 		_, b, err := r.ws.Read(ctx)
 		if err != nil {
 			r.end(err)
 			return err
 		}
+		hears()
 		var m rpcMessage
 		if err := json.Unmarshal(b, &m); err != nil {
 			r.end(err)

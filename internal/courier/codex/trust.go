@@ -21,7 +21,7 @@ func Trust(ctx context.Context, socket, dir string) (courier.Trust, error) {
 		return courier.Trust{}, err
 	}
 	var reader sync.WaitGroup
-	reader.Go(func() { _ = conn.serve(ctx, func(rpcMessage) {}) }) // a call returns the reason of its end
+	reader.Go(func() { _ = conn.serve(ctx, func() {}, func(rpcMessage) {}) }) // a call returns the reason of its end
 	defer reader.Wait()
 	defer conn.close()
 	var server struct{ CodexHome string }

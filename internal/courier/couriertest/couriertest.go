@@ -75,6 +75,32 @@ func (w *Watcher) Wait(t *testing.T, what string, from int, ok func(team.Observa
 	}
 }
 
+// Last waits until ok accepts the last observation of an activity.
+func (w *Watcher) Last(t *testing.T, what string, ok func(team.Observation) bool) {
+	t.Helper()
+	deadline := time.After(5 * time.Minute)
+	for {
+		w.mu.Lock()
+		more := w.more
+		for _, o := range slices.Backward(w.all) {
+			if o.Activity == "" {
+				continue
+			}
+			if ok(o) {
+				w.mu.Unlock()
+				return
+			}
+			break
+		}
+		w.mu.Unlock()
+		select {
+		case <-more:
+		case <-deadline:
+			t.Fatalf("%s was not seen; reported: %+v", what, w.All())
+		}
+	}
+}
+
 // Accepted counts the receipts of a message.
 func (w *Watcher) Accepted(id string) int {
 	n := 0

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/teamctl/teamctl/internal/adapter"
@@ -57,6 +58,8 @@ type server struct {
 	next     time.Time // time of the next retry, zero for none
 
 	patience time.Duration // bound of the wait for the stream; used only by connection
+	beats    time.Duration // how long a stream with heartbeats may bring nothing
+	beating  atomic.Bool   // the server sends heartbeats
 	unshown  string        // a new session that the TUI does not show yet; used only by connection
 }
 
@@ -67,22 +70,36 @@ const (
 	patienceMost  = time.Minute
 )
 
+// beatsWithin is how long the stream of a server that sends heartbeats may bring nothing. 1.18.33
+// sends one every 10 s.
+const beatsWithin = 90 * time.Second
+
 // Open is the courier.Opener of adapter.WayServer.
 func Open(_ context.Context, f courier.Facts, _ courier.Screen, r courier.Report) (courier.Channel, error) {
 	if f.Link.URL == "" {
 		return nil, team.Errorf(team.CodeInternal, "open a channel to %s: its link has no address", f.AgentID)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	s := &server{
-		f: f, report: r, cancel: cancel, late: make(chan struct{}, 1), client: &http.Client{Transport: &http.Transport{}},
-		patience: patienceFirst, mode: f.Mode,
+	s := newServer(f, r)
+	s.start()
+	return s, nil
+}
+
+func newServer(f courier.Facts, r courier.Report) *server {
+	return &server{
+		f: f, report: r, late: make(chan struct{}, 1), client: &http.Client{Transport: &http.Transport{}},
+		patience: patienceFirst, beats: beatsWithin, mode: f.Mode,
 		session: f.Link.Conversation, seen: map[string]string{}, mail: map[string]letter{}, stored: map[string]textSum{}, regiven: map[string]string{},
 		asks: map[string]team.WaitFor{},
 	}
+}
+
+// start begins to connect.
+func (s *server) start() {
+	ctx, cancel := context.WithCancel(context.Background())
+	s.cancel = cancel
 	s.see(team.Observation{Activity: team.ActivityUnknown, Source: "server has not shown its session yet"}) // its screen does not count
 	s.done.Go(func() { courier.KeepUp(ctx, s.connection) })
 	s.done.Go(func() { s.lookLate(ctx) })
-	return s, nil
 }
 
 // Close implements courier.Channel.
@@ -186,9 +203,14 @@ func (s *server) connection(ctx context.Context) (up bool) {
 		s.unshown = ""
 		s.done.Go(func() { s.show(ctx, id) })
 	}
+	w := s.watchBeats(stream)
+	defer w.end()
 	r := bufio.NewReader(resp.Body)
 	for {
 		line, err := r.ReadBytes('\n')
+		if err == nil {
+			w.heard(ctx, line)
+		}
 		if data, ok := bytes.CutPrefix(line, []byte("data:")); ok {
 			s.take(ctx, bytes.TrimSpace(data))
 		}
