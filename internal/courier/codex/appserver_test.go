@@ -336,11 +336,15 @@ func TestAppServerInterrupt(t *testing.T) {
 // Messages in random states of the agent arrive once each.
 func TestAppServerSoak(t *testing.T) {
 	t.Parallel()
+	messages := 500
+	if testing.Short() {
+		messages = 160 // the connection is lost twice
+	}
 	r := codexRig(t)
 	s := startCodex(t, r, false)
 	r.open(t)
 	r.Wait(t, "the thread", 0, ready)
-	r.Soak(t, 500, func(i int) {
+	r.Soak(t, messages, func(i int) {
 		switch {
 		case i%97 == 50:
 			s.Drop()

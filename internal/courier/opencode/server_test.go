@@ -260,11 +260,15 @@ func TestMessageIDsAscend(t *testing.T) {
 
 func TestServerSoak(t *testing.T) {
 	t.Parallel()
+	messages := 500
+	if testing.Short() {
+		messages = 160 // the connection is lost twice
+	}
 	r, addr := openCodeRig(t)
 	s := startOpenCode(t, r, addr, false)
 	r.open(t)
 	r.Wait(t, "the session", 0, up)
-	r.Soak(t, 500, func(i int) {
+	r.Soak(t, messages, func(i int) {
 		switch {
 		case i%97 == 50:
 			s.Drop()
