@@ -62,6 +62,9 @@ var descriptions = sync.OnceValues(func() (map[string]model.Tool, error) {
 	}
 	all := make(map[string]model.Tool, len(schemas))
 	for _, o := range op.All() {
+		if o.Outside {
+			continue
+		}
 		raw, ok := schemas[o.Name]
 		if !ok {
 			return nil, team.Errorf(team.CodeInternal, "operation %s has no schema", o.Name).WithHint("go run ./scripts/gen")

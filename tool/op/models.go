@@ -12,7 +12,7 @@ import (
 //go:embed models.json
 var modelFile []byte
 
-// ModelSchemas returns the input schemas of the operations as the model of a member sees them, by
+// ModelSchemas returns the input schemas of the operations that the model of a member may call, by
 // name: the team is its own.
 func ModelSchemas() (map[string]json.RawMessage, error) {
 	var schemas map[string]json.RawMessage
@@ -25,7 +25,10 @@ func ModelSchemas() (map[string]json.RawMessage, error) {
 // ModelSchemaFile makes the file that ModelSchemas reads.
 func ModelSchemaFile() ([]byte, error) {
 	b := []byte("{")
-	for i, o := range all() {
+	for _, o := range all() {
+		if o.Outside {
+			continue
+		}
 		schema, err := o.InputSchema()
 		if err != nil {
 			return nil, err
@@ -35,7 +38,7 @@ func ModelSchemaFile() ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("schema of %s: %w", o.Name, err)
 		}
-		if i > 0 {
+		if len(b) > 1 {
 			b = append(b, ',')
 		}
 		b = fmt.Appendf(b, "\n%q: %s", o.Name, raw)
