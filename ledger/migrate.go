@@ -12,8 +12,18 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
+//go:generate go test -run ^TestNewSchema$ -update .
+
 //go:embed migrations/*.sql
 var migrationFiles embed.FS
+
+// newSchema makes in one step what the migrations up to its version make of an empty file. Its
+// first line has the version.
+//
+//go:embed schema.sql
+var newSchema string
+
+const newSchemaVersion = "-- version "
 
 // appID identifies a ledger in the header of the database file ("team").
 const appID = 0x7465616d
@@ -48,6 +58,16 @@ func migrations() []migration {
 		steps[i] = migration{version: i + 1, name: f.Name()}
 	}
 	return steps
+}
+
+// creation returns the step that makes a new ledger.
+func creation() migration {
+	head, _, _ := strings.Cut(newSchema, "\n")
+	v, err := strconv.Atoi(strings.TrimPrefix(head, newSchemaVersion))
+	if err != nil {
+		panic("schema.sql has no version: " + head) // it is embedded
+	}
+	return migration{version: v, name: "schema.sql", sql: newSchema}
 }
 
 // isCurrent is the fast path: it reports whether the file has the newest
@@ -106,7 +126,7 @@ func (db *DB) judge(ctx context.Context, on rows, v, app int, steps []migration)
 }
 
 // migrate applies the missing steps, each in its own transaction that reads the
-// version again. The caller holds the fair lock. It first makes a copy of an
+// version again; an empty file takes the creation instead of those that it stands for. The caller holds the fair lock. It first makes a copy of an
 // older ledger.
 func (db *DB) migrate(ctx context.Context, steps []migration) error {
 	v, app, err := version(ctx, db.conn)
@@ -123,7 +143,10 @@ func (db *DB) migrate(ctx context.Context, steps []migration) error {
 	}
 	return db.withoutForeignKeys(ctx, func() error {
 		for _, s := range steps {
-			if err := db.step(ctx, s); err != nil {
+			if s.version <= v {
+				continue
+			}
+			if v, err = db.step(ctx, s, len(steps)); err != nil {
 				return fmt.Errorf("migration %s: %w", s.name, err)
 			}
 		}
@@ -143,8 +166,9 @@ func (db *DB) withoutForeignKeys(ctx context.Context, run func() error) error {
 	return errors.Join(err, on)
 }
 
-// step applies one step. Only the wait for a transaction has a limit.
-func (db *DB) step(ctx context.Context, s migration) (err error) {
+// step applies s, or in an empty file the creation unless that is newer than newest, and returns
+// the version of the schema. Only the wait for a transaction has a limit.
+func (db *DB) step(ctx context.Context, s migration, newest int) (v int, err error) {
 	bounded, cancel := context.WithTimeout(ctx, db.opts.BusyTimeout)
 	defer cancel()
 	err = retryBusy(bounded, func() error {
@@ -152,37 +176,41 @@ func (db *DB) step(ctx context.Context, s migration) (err error) {
 		return err
 	})
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer func() {
 		if err != nil {
 			_, _ = db.conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
 		}
 	}()
-	v, _, err := version(ctx, db.conn)
+	v, _, err = version(ctx, db.conn)
 	if err != nil {
-		return err
+		return 0, err
+	}
+	if first := creation(); v == 0 && first.version <= newest {
+		s = first
 	}
 	if v < s.version {
 		sql, err := s.statements()
 		if err != nil {
-			return err
+			return 0, err
 		}
 		if _, err := db.conn.ExecContext(ctx, sql); err != nil {
-			return err
+			return 0, err
 		}
 		var broken int
 		if err := db.conn.QueryRowContext(ctx, "SELECT count(*) FROM pragma_foreign_key_check").Scan(&broken); err != nil {
-			return fmt.Errorf("check foreign keys: %w", err)
+			return 0, fmt.Errorf("check foreign keys: %w", err)
 		}
 		if broken > 0 {
-			return team.Errorf(team.CodeInternal, "%d rows would have dangling references", broken)
+			return 0, team.Errorf(team.CodeInternal, "%d rows would have dangling references", broken)
 		}
 		set := fmt.Sprintf("PRAGMA user_version = %d; PRAGMA application_id = %d", s.version, appID)
 		if _, err := db.conn.ExecContext(ctx, set); err != nil {
-			return err
+			return 0, err
 		}
+		v = s.version
 	}
 	_, err = db.conn.ExecContext(ctx, "COMMIT")
-	return err
+	return v, err
 }
