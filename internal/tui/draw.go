@@ -17,6 +17,7 @@ type frame struct {
 	seen    map[int64]string
 	preview string // the Seen of a preview that is visible as a whole
 	regions []region
+	bar     bar
 }
 
 // region is the position of a row, for the mouse.
@@ -326,24 +327,15 @@ func (m *model) drawHome(f *frame, room int) {
 	if rest := len(m.sections[2].items) + 1; members+rest < room {
 		members = min(len(m.sections[1].items)+1, room-rest)
 	}
-	var column []string
-	base := len(f.lines)
-	for i, h := range []int{members, room - members} {
-		g := frame{lines: make([]string, base+len(column))}
-		column = append(column, m.list(&g, m.sections[i+1], 0, left, h)...)
-		f.regions = append(f.regions, g.regions...)
-	}
-	right := m.detail(f, m.cols-left-3, room)
-	for y := range room {
-		l, r := "", ""
-		if y < len(column) {
-			l = column[y]
+	m.beside(f, left, room, func(f *frame, left int) (column []string) {
+		base := len(f.lines)
+		for i, h := range []int{members, room - members} {
+			g := frame{lines: make([]string, base+len(column))}
+			column = append(column, m.list(&g, m.sections[i+1], 0, left, h)...)
+			f.regions = append(f.regions, g.regions...)
 		}
-		if y < len(right) {
-			r = right[y]
-		}
-		f.add(view.Pad(l, left) + m.style.Dim("│") + " " + r)
-	}
+		return column
+	})
 }
 
 // drawNarrow draws the team in one column.
@@ -435,45 +427,36 @@ func (m *model) drawPlace(f *frame, room int) {
 	case below:
 		height = clamp(total, 3, room/2)
 	}
-	var column []string
 	base := len(f.lines)
-	left := height
-	for i, s := range m.sections {
-		h := min(len(s.items)+1, max(2, left-2*(len(m.sections)-1-i)))
-		if i == len(m.sections)-1 {
-			h = left
+	lists := func(f *frame, width int) (column []string) {
+		left := height
+		for i, s := range m.sections {
+			h := min(len(s.items)+1, max(2, left-2*(len(m.sections)-1-i)))
+			if i == len(m.sections)-1 {
+				h = left
+			}
+			g := frame{lines: make([]string, base+len(column))}
+			lines := m.list(&g, s, 0, width, min(h, left))
+			column = append(column, lines...)
+			f.regions = append(f.regions, g.regions...)
+			if left -= len(lines); left <= 0 {
+				break
+			}
 		}
-		g := frame{lines: make([]string, base+len(column))}
-		lines := m.list(&g, s, 0, width, min(h, left))
-		column = append(column, lines...)
-		f.regions = append(f.regions, g.regions...)
-		if left -= len(lines); left <= 0 {
-			break
-		}
+		return column
 	}
-	switch {
-	case beside:
-		right := m.detail(f, m.cols-width-3, room)
-		for y := range room {
-			l, r := "", ""
-			if y < len(column) {
-				l = column[y]
-			}
-			if y < len(right) {
-				r = right[y]
-			}
-			f.add(view.Pad(l, width) + m.style.Dim("│") + " " + r)
-		}
-	case below:
-		f.add(column...)
+	if beside {
+		m.beside(f, width, room, lists)
+		return
+	}
+	f.add(lists(f, width)...)
+	if below {
 		for len(f.lines) < base+height {
 			f.add("")
 		}
 		for _, l := range m.detail(f, m.cols-2, room-height) {
 			f.add(" " + l)
 		}
-	default:
-		f.add(column...)
 	}
 }
 

@@ -85,6 +85,7 @@ type model struct {
 	logged   logged
 	past     past
 	opened   map[string]bool // rows that members share, by id
+	dividers dividers
 
 	over overlay
 

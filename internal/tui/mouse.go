@@ -7,8 +7,11 @@ import (
 	"github.com/teamctl/teamctl/internal/tui/term"
 )
 
-// mouse handles a click or the wheel; true leaves the screen.
+// mouse handles a click, the wheel or a drag; true leaves the screen.
 func (r *run) mouse(e term.Event) (leave bool) {
+	if r.dragged(e) {
+		return false
+	}
 	m := r.m
 	switch e.Key {
 	case "wheel-down", "wheel-up":
