@@ -296,7 +296,9 @@ func (t *Team) removeTrees(ctx context.Context, at treesAt, boot team.Bootstrap,
 			}
 		}
 		own := trees.OwnBranch(t.Layout.Key, m.Branch)
-		r, err := repo.Remove(ctx, m.Worktree, worktree.RemoveIn{Force: force, Team: t.Layout.Key, Agent: m.Name, DeleteBranch: own})
+		// Only a teardown has changed anything since checkTrees.
+		checked := at.stray || len(boot.Of(m.Spec.Repo).Teardown) == 0
+		r, err := repo.Remove(ctx, m.Worktree, worktree.RemoveIn{Force: force, Team: t.Layout.Key, Agent: m.Name, DeleteBranch: own, Checked: checked})
 		if err != nil {
 			return out.cutShort(fmt.Errorf("remove worktree of %s: %w", m.Name, err))
 		}

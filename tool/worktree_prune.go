@@ -76,7 +76,8 @@ func (t *Team) pruneTree(ctx context.Context, repo *worktree.Repo, boot team.Boo
 		return nil
 	}
 	p.Note = t.teardown(ctx, repo, boot, m)
-	r, err := repo.Remove(ctx, m.Worktree, worktree.RemoveIn{DeleteBranch: trees.OwnBranch(t.Layout.Key, m.Branch)})
+	checked := len(boot.Of(m.Spec.Repo).Teardown) == 0
+	r, err := repo.Remove(ctx, m.Worktree, worktree.RemoveIn{DeleteBranch: trees.OwnBranch(t.Layout.Key, m.Branch), Checked: checked})
 	if err != nil {
 		return err
 	}

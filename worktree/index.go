@@ -93,7 +93,15 @@ type entry struct {
 	flag, mode, sha, stage, path string
 }
 
+// entries returns what is in an index file.
 func (t tree) entries(ctx context.Context, index string) ([]entry, error) {
+	if list, plain := plainEntries(index); plain {
+		return list, nil
+	}
+	return t.gitEntries(ctx, index)
+}
+
+func (t tree) gitEntries(ctx context.Context, index string) ([]entry, error) {
 	c := t.readCall("ls-files", "-v", "-s", "-z")
 	c.env = append(c.env, "GIT_INDEX_FILE="+index)
 	out, err := git(ctx, c)

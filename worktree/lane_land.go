@@ -10,7 +10,7 @@ import (
 // checkoutsOf returns the worktrees, including the main one, that have a branch
 // checked out.
 func (r *Repo) checkoutsOf(ctx context.Context, branch string) ([]Registered, error) {
-	list, err := r.List(ctx)
+	list, err := r.heads(ctx)
 	if err != nil {
 		return nil, err
 	}

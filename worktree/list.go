@@ -30,6 +30,41 @@ func (r *Repo) List(ctx context.Context) ([]Registered, error) {
 	return list, nil
 }
 
+// heads returns what each worktree has checked out (path, commit and branch),
+// from files where they show it.
+func (r *Repo) heads(ctx context.Context) ([]Registered, error) {
+	if list, known := r.plainHeads(); known {
+		return list, nil
+	}
+	return r.List(ctx)
+}
+
+// plainHeads is heads without git; known is false if the files do not show all
+// of them.
+func (r *Repo) plainHeads() (list []Registered, known bool) {
+	if r.bare {
+		return nil, false
+	}
+	admins, err := r.admins()
+	if err != nil {
+		return nil, false
+	}
+	for _, gitdir := range append([]string{r.common}, admins...) {
+		w := Registered{Path: r.root, Main: gitdir == r.common}
+		if !w.Main {
+			if w.Path, err = backlink(gitdir); err != nil {
+				return nil, false
+			}
+		}
+		if w.Branch, w.Head, known = headRefIn(gitdir, r.common); !known {
+			return nil, false
+		}
+		w.Missing = isMissing(w.Path)
+		list = append(list, w)
+	}
+	return list, true
+}
+
 func listIn(ctx context.Context, dir string) ([]Registered, error) {
 	c := call{dir: dir, read: true, args: []string{"worktree", "list", "--porcelain", "-z"}}
 	sep := byte(0)
@@ -43,10 +78,14 @@ func listIn(ctx context.Context, dir string) ([]Registered, error) {
 	}
 	list := parseList(out, sep)
 	for i := range list {
-		_, err := os.Lstat(list[i].Path)
-		list[i].Missing = errors.Is(err, fs.ErrNotExist)
+		list[i].Missing = isMissing(list[i].Path)
 	}
 	return list, nil
+}
+
+func isMissing(path string) bool {
+	_, err := os.Lstat(path)
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // parseList parses `git worktree list --porcelain`: records of attributes that

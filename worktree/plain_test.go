@@ -5,6 +5,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 // What is found without git is what git finds; where git may find something
@@ -140,9 +143,72 @@ func TestFewGits(t *testing.T) {
 	}
 	_, err = f.repo.Remove(f.ctx(), w.Path, RemoveIn{DeleteBranch: true})
 	f.must(err)
-	// Twice the index, status and ignored files; the branch: its commit, the worktrees
-	// before and after a search for other branches, and its end.
-	if n := gits(); n > 11 {
+	// Twice status and ignored files; the end of the branch.
+	if n := gits(); n > 5 {
 		t.Errorf("a removal starts git %d times", n)
+	}
+
+	w = f.create("w")
+	f.write("wt/w/b.txt", "b")
+	f.commitAll(w.Path, "b")
+	f.git(f.root, "merge", "--quiet", "--no-ff", "--message=m", w.Branch)
+	f.must(f.repo.CheckRemove(f.ctx(), []string{w.Path}, RemoveIn{})[0])
+	gits()
+	res, err := f.repo.Remove(f.ctx(), w.Path, RemoveIn{DeleteBranch: true, Checked: true})
+	// The last inspection; the search for the branch's commits in others, and its end.
+	if n := gits(); err != nil || !res.BranchDeleted || n > 4 {
+		t.Errorf("a removal after a check starts git %d times: %+v %v", n, res, err)
+	}
+}
+
+// The worktrees that the files show are those that git lists.
+func TestHeadsFromFiles(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	w := f.create("w")
+	f.create("other")
+	for _, c := range []struct {
+		do    string
+		known bool
+	}{
+		{"switch -c a/b", true},
+		{"pack-refs --all", true},
+		{"symbolic-ref HEAD refs/heads/unborn", true},
+		{"symbolic-ref HEAD refs/remotes/x", false},
+		{"switch --discard-changes --detach main", true},
+	} {
+		f.git(w.Path, strings.Fields(c.do)...)
+		got, known := f.repo.plainHeads()
+		if known != c.known {
+			t.Errorf("%s: known %v", c.do, known)
+		}
+		if known {
+			sameHeads(f, c.do, got)
+		}
+	}
+	f.must(os.RemoveAll(w.Path))
+	got, _ := f.repo.plainHeads()
+	sameHeads(f, "removed", got)
+	at := f.path("main/.git/worktrees/w/gitdir")
+	whole, err := os.ReadFile(at)
+	f.must(err)
+	f.must(os.WriteFile(at, nil, 0o600))
+	if got, known := f.repo.plainHeads(); known {
+		t.Errorf("a damaged registration: %+v", got)
+	}
+	f.must(os.WriteFile(at, whole, 0o600))
+	f.git(f.root, "worktree", "prune")
+}
+
+func sameHeads(f *fixture, when string, got []Registered) {
+	f.Helper()
+	want, err := f.repo.List(f.ctx())
+	f.must(err)
+	for i := range want {
+		want[i].Detached = false
+	}
+	byPath := cmpopts.SortSlices(func(a, b Registered) bool { return a.Path < b.Path })
+	if d := cmp.Diff(want, got, byPath); d != "" {
+		f.Errorf("%s: (-git +files)\n%s", when, d)
 	}
 }

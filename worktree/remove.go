@@ -19,6 +19,7 @@ type RemoveIn struct {
 	Team, Agent  string // the owner, which names the snapshot; required with Force
 	Unused       bool   // no member has worked in it: ignored files, as setup commands make them, do not count
 	DeleteBranch bool   // also delete its branch if its commits are contained elsewhere
+	Checked      bool   // CheckRemove has just found nothing against it: the last inspection, when it is out of reach, is enough
 	Background   bool   // return before the files are deleted; Repo.Wait waits for the deletion
 }
 
@@ -74,10 +75,12 @@ func (r *Repo) Remove(ctx context.Context, path string, in RemoveIn) (Removed, e
 		if err := t.notMain("remove the worktree"); err != nil {
 			return Removed{}, err
 		}
-		if _, err := r.inspectFor(ctx, t, in); err != nil {
-			return Removed{}, err
+		if !in.Checked {
+			if _, err := r.inspectFor(ctx, t, in); err != nil {
+				return Removed{}, err
+			}
+			r.step("inspected")
 		}
-		r.step("inspected")
 	}
 	l, err := r.lock(ctx)
 	if err != nil {
@@ -310,14 +313,19 @@ func (r *Repo) unregister(ctx context.Context, o *op, res *Removed) error {
 // dropContained deletes a branch if all its commits are contained in another
 // branch, a tag, a remote branch or the HEAD of a worktree.
 func (r *Repo) dropContained(ctx context.Context, branch string) (deleted bool, kept string, err error) {
-	tip, err := r.Resolve(ctx, "refs/heads/"+branch)
-	if team.ReasonOf(err) == team.ReasonUnknownRev {
+	tip, known := "", false
+	if checkBranch(branch) == nil { // a file may name anything
+		tip, known = r.branchRef(branch)
+	}
+	if !known {
+		if tip, err = r.Resolve(ctx, "refs/heads/"+branch); err != nil && team.ReasonOf(err) != team.ReasonUnknownRev {
+			return false, "", err
+		}
+	}
+	if tip == "" {
 		return false, "", nil
 	}
-	if err != nil {
-		return false, "", err
-	}
-	list, err := r.List(ctx)
+	list, err := r.heads(ctx)
 	if err != nil {
 		return false, "", err
 	}
@@ -328,6 +336,9 @@ func (r *Repo) dropContained(ctx context.Context, branch string) (deleted bool, 
 	}
 	n, err := r.uncontainedIn(ctx, list, tip, branch, "")
 	if err != nil {
+		if _, e := r.Resolve(ctx, "refs/heads/"+branch); team.ReasonOf(e) == team.ReasonUnknownRev {
+			return false, "", nil // its commit is missing
+		}
 		return false, "", err
 	}
 	if n > 0 {

@@ -420,3 +420,27 @@ func TestRemoveManyAtOnce(t *testing.T) {
 		t.Error("left over")
 	}
 }
+
+// Work that comes after the check keeps a worktree: the last inspection finds it.
+func TestRemoveChecked(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	w := f.create("w")
+	in := RemoveIn{DeleteBranch: true}
+	f.must(f.repo.CheckRemove(f.ctx(), []string{w.Path}, in)[0])
+	in.Checked = true
+	f.write("wt/w/late.txt", "late")
+	want := contents(t, w.Path)
+	if _, err := f.repo.Remove(f.ctx(), w.Path, in); team.ReasonOf(err) != team.ReasonWorktreeDirty {
+		t.Errorf("%v", err)
+	}
+	if d := cmp.Diff(want, contents(t, w.Path)); d != "" {
+		t.Error("not put back", d)
+	}
+	in.Force, in.Team, in.Agent = true, "t", "a"
+	res, err := f.repo.Remove(f.ctx(), w.Path, in)
+	f.must(err)
+	if f.exists(w.Path) || f.git(f.root, "show", res.RescueRef+":late.txt") != "late" {
+		t.Errorf("%+v", res)
+	}
+}

@@ -227,7 +227,7 @@ func bareStub(path string) bool {
 // dropBranchAt deletes a branch that is still at the commit where it was
 // created and is not checked out; it keeps any other.
 func (r *Repo) dropBranchAt(ctx context.Context, branch, at string) error {
-	list, err := r.List(ctx)
+	list, err := r.heads(ctx)
 	if err != nil {
 		return err
 	}

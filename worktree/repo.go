@@ -231,7 +231,7 @@ func isAncestor(ctx context.Context, c call, ancestor, descendant string) (bool,
 // HEAD of a worktree other than exceptPath. A snapshot under refs/teamctl does not
 // count: it may be dropped.
 func (r *Repo) uncontained(ctx context.Context, tip, exceptBranch, exceptPath string) (int, error) {
-	list, err := r.List(ctx)
+	list, err := r.heads(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -247,6 +247,9 @@ func (r *Repo) uncontainedIn(ctx context.Context, list []Registered, tip, except
 	args = append(args, "--branches", "--tags", "--remotes")
 	for _, w := range list {
 		if w.Head != "" && w.Path != exceptPath && (exceptBranch == "" || w.Branch != exceptBranch) {
+			if w.Head == tip {
+				return 0, nil
+			}
 			args = append(args, w.Head)
 		}
 	}
