@@ -209,7 +209,8 @@ func TestCreateReuse(t *testing.T) {
 	f := newFixture(t)
 	w := f.create("alice")
 	f.write("wt/alice/work.txt", "work")
-	tip := f.commitAll(w.Path, "work")
+	f.commitAll(w.Path, "work")
+	tip := f.head(w.Path)
 	// The directory is deleted while the agent uses it; its branch and its
 	// staged changes survive.
 	f.write("wt/alice/staged.txt", "staged")

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -141,6 +142,36 @@ type fixture struct {
 	repo *Repo
 }
 
+// firstCommit makes the repository that every fixture copies. It is below the
+// home directory, which TestMain removes.
+var firstCommit = sync.OnceValues(func() (string, error) {
+	dir := filepath.Join(os.Getenv("HOME"), "first")
+	for _, file := range []struct{ path, text string }{{"a.txt", "a\n"}, {"sub/b.txt", "b\n"}, {".gitignore", "*.log\n/build/\n"}} {
+		p := filepath.Join(dir, file.path)
+		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
+			return "", err
+		}
+		if err := os.WriteFile(p, []byte(file.text), 0o644); err != nil {
+			return "", err
+		}
+	}
+	for _, args := range [][]string{{"init", "--quiet", "--initial-branch=main"}, {"add", "--all"}, {"commit", "--quiet", "-m", "first"}} {
+		cmd := exec.Command("git", append([]string{"-C", dir}, args...)...)
+		cmd.Env = append(os.Environ(), testIdentity...)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return "", fmt.Errorf("git %v: %w: %s", args, err, out)
+		}
+	}
+	// The samples of hooks are of no use to a test.
+	samples, err := filepath.Glob(filepath.Join(dir, ".git", "hooks", "*.sample"))
+	for _, p := range samples {
+		if err == nil {
+			err = os.Remove(p)
+		}
+	}
+	return dir, err
+})
+
 // newFixture makes a repository with a first commit. When the test ends, no
 // stale registration and no unfinished operation may remain.
 func newFixture(t *testing.T) *fixture {
@@ -150,11 +181,10 @@ func newFixture(t *testing.T) *fixture {
 		t.Fatal(err)
 	}
 	f := &fixture{T: t, dir: dir, root: filepath.Join(dir, "main")}
-	f.git(dir, "init", "--quiet", "--initial-branch=main", f.root)
-	f.write("main/a.txt", "a\n")
-	f.write("main/sub/b.txt", "b\n")
-	f.write("main/.gitignore", "*.log\n/build/\n")
-	f.commitMain("first")
+	first, err := firstCommit()
+	f.must(err)
+	f.must(os.CopyFS(f.root, os.DirFS(first)))
+	f.git(f.root, "update-index", "-q", "--refresh") // the copies have other inodes and times
 	f.open()
 	t.Cleanup(f.check)
 	return f
@@ -210,6 +240,16 @@ func (f *fixture) git(dir string, args ...string) string {
 	return out
 }
 
+// feed runs git in the main worktree with an input.
+func (f *fixture) feed(input string, args ...string) {
+	f.Helper()
+	cmd := exec.Command("git", append([]string{"-C", f.root}, args...)...)
+	cmd.Stdin = strings.NewReader(input)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		f.Fatalf("git %v: %v\n%s", args, err, out)
+	}
+}
+
 // path returns an absolute path below the fixture's directory.
 func (f *fixture) path(rel string) string { return filepath.Join(f.dir, filepath.FromSlash(rel)) }
 
@@ -231,16 +271,46 @@ func (f *fixture) must(err error) {
 	}
 }
 
-func (f *fixture) commitMain(msg string) string {
+func (f *fixture) commitMain(msg string) {
 	f.Helper()
-	return f.commitAll(f.root, msg)
+	f.commitAll(f.root, msg)
 }
 
-func (f *fixture) commitAll(dir, msg string) string {
+func (f *fixture) commitAll(dir, msg string) {
 	f.Helper()
 	f.git(dir, "add", "--all")
 	f.git(dir, "commit", "--quiet", "-m", msg)
+}
+
+// head returns the commit that dir has checked out.
+func (f *fixture) head(dir string) string {
+	f.Helper()
 	return f.git(dir, "rev-parse", "HEAD")
+}
+
+// member makes a worktree with one commit that writes files.
+func (f *fixture) member(name string, files map[string]string) Worktree {
+	f.Helper()
+	w := f.create(name)
+	for p, text := range files {
+		f.write("wt/"+name+"/"+p, text)
+	}
+	f.commitAll(w.Path, "work of "+name)
+	return w
+}
+
+// branchesWith makes the branches team/<name>, each with one commit that writes
+// files, without a worktree.
+func (f *fixture) branchesWith(branches map[string]map[string]string) {
+	f.Helper()
+	var in strings.Builder
+	for name, files := range branches {
+		fmt.Fprintf(&in, "commit refs/heads/team/%s\ncommitter T <t@example.org> now\ndata <<.\nwork of %s\n.\nfrom refs/heads/main^0\n", name, name)
+		for p, text := range files {
+			fmt.Fprintf(&in, "M 100644 inline %s\ndata %d\n%s\n", p, len(text), text)
+		}
+	}
+	f.feed(in.String(), "fast-import", "--quiet", "--date-format=now")
 }
 
 // create makes wt/<name> on the branch team/<name>.

@@ -153,6 +153,9 @@ func TestRecoverLeftOver(t *testing.T) {
 			f.must(os.WriteFile(f.path("main/.git/worktrees/c/index.lock"), nil, 0o600))
 		},
 	} {
+		if testing.Short() && (name == "cherry-pick" || name == "locked merge") { // as rebase and checkout
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)
 			c := conflicting(f)

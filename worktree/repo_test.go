@@ -103,7 +103,8 @@ func TestRevisions(t *testing.T) {
 	first, err := f.repo.Head(f.ctx())
 	f.must(err)
 	f.write("main/c.txt", "c")
-	second := f.commitMain("second")
+	f.commitMain("second")
+	second := f.head(f.root)
 	for rev, want := range map[string]string{"HEAD": second, "main~1": first, first[:10]: first} {
 		if got, err := f.repo.Resolve(f.ctx(), rev); err != nil || got != want {
 			t.Errorf("%s: %s %v", rev, got, err)
