@@ -54,11 +54,58 @@ func (b *Backend) AttachArgv(ctx context.Context, p team.Pane, env []string) (ar
 		}
 		runEnv = append(runEnv, kv)
 	}
+	argv = append(append([]string{path, "-u", "-S", socket}, goTo...), verb)
 	if verb == "switch-client" {
 		runEnv = env // tells tmux which client to switch
+		if client := b.popupClient(ctx, socket, env); client != "" {
+			argv = append(argv, "-c", client)
+		}
 	}
-	argv = append([]string{path, "-u", "-S", socket}, goTo...)
-	return append(argv, verb, "-t", session), runEnv, nil
+	return append(argv, "-t", session), runEnv, nil
+}
+
+// InPopup reports whether a process with the environment env runs in a popup of the server at socket. tmux
+// gives it no pane.
+func InPopup(socket string, env []string) bool {
+	in := false
+	for _, kv := range env {
+		switch name, value, _ := strings.Cut(kv, "="); {
+		case name == "TMUX_PANE" && value != "":
+			return false
+		case name == "TMUX":
+			at, _, _ := strings.Cut(value, ",")
+			in = at != "" && samePath(at, socket)
+		}
+	}
+	return in
+}
+
+// popupClient returns the client that shows the popup in which a process with the environment env
+// runs, "" if that is unknown. Left to itself tmux chooses the client that was used last,
+// which may be the supervisor's: what is typed into a popup does not count as use of its client.
+func (b *Backend) popupClient(ctx context.Context, socket string, env []string) (client string) {
+	if !InPopup(socket, env) {
+		return ""
+	}
+	session := ""
+	for _, kv := range env {
+		if v, ok := strings.CutPrefix(kv, "TMUX="); ok {
+			session = v[strings.LastIndexByte(v, ',')+1:]
+		}
+	}
+	r := &execRunner{tmux: b.opt.Tmux, socket: socket}
+	out, err := r.run(ctx, "list-clients", "-t", "$"+session, "-F", "#{client_control_mode} #{client_activity} #{client_name}")
+	if err != nil { // the session has ended
+		return ""
+	}
+	last := ""
+	for l := range strings.Lines(out) {
+		f := strings.SplitN(strings.TrimSpace(l), " ", 3)
+		if len(f) == 3 && f[0] == "0" && (client == "" || f[1] > last) { // seconds since 1970, of one length
+			last, client = f[1], f[2]
+		}
+	}
+	return client
 }
 
 // reviveLead returns the command that starts the program of the lead's pane again,

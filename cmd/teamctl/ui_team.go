@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/teamctl/teamctl/backends/tmux"
 	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
@@ -139,7 +140,8 @@ func (s *screenTeam) Do(ctx context.Context, d view.Deed) (view.Done, error) {
 		return view.Done{}, team.Errorf(team.CodeInvalid, "unknown action %q", d.Action)
 	}
 	if a.Terminal {
-		return view.Done{}, s.attach(ctx, d.Member)
+		left, err := s.attach(ctx, d.Member)
+		return view.Done{Left: left}, err
 	}
 	if d.Approval != 0 && a.Operation == "ApprovalAnswer" {
 		r, err := look.Request(ctx, s.team, d.Approval)
@@ -321,11 +323,12 @@ func deedInput(a view.Action, d view.Deed) (map[string]any, error) {
 	return in, nil
 }
 
-// attach goes to a member's terminal by the command for that, and comes back with it.
-func (s *screenTeam) attach(ctx context.Context, member string) error {
+// attach goes to a member's terminal by the command for that, and comes back with it. If the screen
+// is in a popup that would cover the member, left is true.
+func (s *screenTeam) attach(ctx context.Context, member string) (left bool, err error) {
 	exe, err := executable()
 	if err != nil {
-		return err
+		return false, err
 	}
 	cmd := exec.CommandContext(ctx, exe, "attach", member, "--team", s.key)
 	cmd.Stdin, cmd.Stdout = os.Stdin, os.Stdout
@@ -336,7 +339,8 @@ func (s *screenTeam) attach(ctx context.Context, member string) error {
 		if text == "" {
 			text = err.Error()
 		}
-		return team.Errorf(team.CodeUnavailable, "attach %s: %s", member, text)
+		return false, team.Errorf(team.CodeUnavailable, "attach %s: %s", member, text)
 	}
-	return nil
+	pane, err := s.team.Pane(ctx, member)
+	return err == nil && tmux.InPopup(pane.Socket, os.Environ()), nil // without a pane it has ended meanwhile
 }

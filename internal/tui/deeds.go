@@ -46,12 +46,14 @@ func (r *run) away(d view.Deed) {
 	if t == nil {
 		return
 	}
+	var done view.Done
 	var err error
-	if paused := r.term.Pause(func() { _, err = t.Do(r.ctx, d) }); paused != nil {
+	if paused := r.term.Pause(func() { done, err = t.Do(r.ctx, d) }); paused != nil {
 		r.m.fail("", paused, "")
 	}
 	if err != nil {
 		r.m.fail("", err, team.HintOf(err))
 	}
 	r.m.cols, r.m.rows = r.term.Size()
+	r.left = done.Left && r.quit()
 }

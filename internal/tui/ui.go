@@ -176,6 +176,7 @@ type run struct {
 	selected bool // the selection named by Select was made
 	writing  *writing
 	title    string
+	left     bool // the screen ends: an action took the person elsewhere
 }
 
 // loop waits for the next input, and draws the result.
@@ -184,7 +185,7 @@ func (r *run) loop(events <-chan term.Event, painted <-chan paint) error {
 	timer.Stop()
 	defer timer.Stop()
 	stale := true
-	for {
+	for !r.left {
 		if stale {
 			r.draw(time.Now())
 		}
@@ -223,6 +224,7 @@ func (r *run) loop(events <-chan term.Event, painted <-chan paint) error {
 			}
 		}
 	}
+	return nil
 }
 
 // draw updates the model and shows it.

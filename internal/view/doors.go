@@ -86,6 +86,7 @@ type Done struct {
 	Seen    string `json:"seen,omitempty"`    // of a Preview; "" if there is nothing to do
 	Message string `json:"message,omitempty"` // id of the message that was posted
 	Comment string `json:"comment,omitempty"` // name of the draft that was written
+	Left    bool   `json:"-"`                 // the person is elsewhere now, and the screen in the way
 }
 
 // Deed is an action on a target, with the person's input.
