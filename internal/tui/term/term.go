@@ -3,7 +3,6 @@ package term
 import (
 	"context"
 	"fmt"
-	"io"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -63,12 +62,14 @@ type Terminal struct {
 
 	screen tcell.Screen
 	dev    *device
-	line   io.Writer
+	line   tcell.Tty
 	held   *valid
 	tmux   func(ctx context.Context, format string) (string, error)
 	color  bool
 
-	frames                  chan Frame // newest frame not painted yet
+	frames                  chan Frame  // newest frame not painted yet
+	titles                  chan string // newest title not written yet
+	copies                  chan string // newest content of the clipboard not written yet
 	redo                    chan struct{}
 	drop                    chan struct{} // tells the reader to drop an input for which there is no room
 	quit                    chan struct{}
@@ -113,7 +114,7 @@ func open(line tcell.Tty, dev *device, o Options, painted func(frame int, at tim
 	events := make(chan Event, 64)
 	t := &Terminal{
 		Events: events, screen: screen, dev: dev, line: line, held: held, tmux: o.Tmux, color: o.Color, painted: painted,
-		frames: make(chan Frame, 1), redo: make(chan struct{}, 1), drop: make(chan struct{}), quit: make(chan struct{}),
+		frames: make(chan Frame, 1), titles: make(chan string, 1), copies: make(chan string, 1), redo: make(chan struct{}, 1), drop: make(chan struct{}), quit: make(chan struct{}),
 	}
 	t.shown.lost.Store(true) // the library learns the size with the first frame
 	t.reader.Go(func() { t.read(events) })
@@ -121,20 +122,30 @@ func open(line tcell.Tty, dev *device, o Options, painted func(frame int, at tim
 	return t, nil
 }
 
-// Size returns the number of columns and rows.
-func (t *Terminal) Size() (cols, rows int) { return t.screen.Size() }
+// Size returns the number of columns and rows. It does not ask the library, which keeps its lock
+// during a write.
+func (t *Terminal) Size() (cols, rows int) {
+	size, err := t.line.WindowSize()
+	if err != nil {
+		return 0, 0 // the terminal is gone
+	}
+	return size.Width, size.Height
+}
 
 // Draw shows a frame as soon as the previous one is written. It replaces a frame that is still
 // waiting.
-func (t *Terminal) Draw(f Frame) {
+func (t *Terminal) Draw(f Frame) { replace(t.frames, f) }
+
+// replace puts a value into a channel of one, instead of the value that is there.
+func replace[T any](c chan T, v T) {
 	for {
 		select {
-		case t.frames <- f:
+		case c <- v:
 			return
 		default:
 		}
 		select {
-		case <-t.frames:
+		case <-c:
 		default:
 		}
 	}
@@ -152,12 +163,21 @@ func (t *Terminal) paint() {
 	for {
 		select {
 		case <-t.quit:
+			t.copyNow()
 			return
 		case <-t.redo:
 			t.mu.Lock()
 			if !t.paused {
 				t.screen.Sync()
 			}
+			t.mu.Unlock()
+		case text := <-t.titles:
+			t.mu.Lock()
+			t.screen.SetTitle(text) // while the terminal is lent, kept for later
+			t.mu.Unlock()
+		case text := <-t.copies:
+			t.mu.Lock()
+			t.screen.SetClipboard([]byte(text))
 			t.mu.Unlock()
 		case f := <-t.frames:
 			t.mu.Lock()
@@ -169,6 +189,15 @@ func (t *Terminal) paint() {
 				t.painted(f.ID, time.Now())
 			}
 		}
+	}
+}
+
+// copyNow sets the clipboard before the terminal is restored.
+func (t *Terminal) copyNow() {
+	select {
+	case text := <-t.copies:
+		t.screen.SetClipboard([]byte(text))
+	default:
 	}
 }
 
@@ -215,6 +244,7 @@ func (t *Terminal) put(f Frame) (changes bool) {
 // Pause restores the terminal while f uses it.
 func (t *Terminal) Pause(f func()) error {
 	t.mu.Lock()
+	t.copyNow()
 	t.paused = true
 	err := t.release()
 	t.mu.Unlock()
@@ -273,11 +303,11 @@ func (t *Terminal) Suspend() error {
 	return t.Pause(func() { _ = syscall.Kill(0, syscall.SIGTSTP) })
 }
 
-// Copy sets the clipboard of a terminal that has one (OSC 52).
-func (t *Terminal) Copy(text string) { t.screen.SetClipboard([]byte(text)) }
+// Copy sets the clipboard of a terminal that has one (OSC 52), once what is being written is.
+func (t *Terminal) Copy(text string) { replace(t.copies, text) }
 
-// Title sets the title of the window, which is restored at the end.
-func (t *Terminal) Title(text string) { t.screen.SetTitle(text) }
+// Title sets the title of the window, which is restored at the end, once what is being written is.
+func (t *Terminal) Title(text string) { replace(t.titles, text) }
 
 // Close restores the terminal.
 func (t *Terminal) Close() {

@@ -18,7 +18,8 @@ import (
 // its reads and writes can be cancelled: a terminal that accepts no output (Ctrl-s) must not keep
 // the screen from ending.
 type device struct {
-	path string
+	path    string
+	writing sync.Mutex // held during a write
 
 	mu    sync.Mutex
 	file  *os.File
@@ -81,7 +82,9 @@ func (d *device) Write(b []byte) (int, error) {
 		_ = f.SetWriteDeadline(time.Now().Add(giveUp))
 	}
 	d.mu.Unlock()
+	d.writing.Lock()
 	n, err := f.Write(b)
+	d.writing.Unlock()
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		d.mu.Lock()
 		d.stuck = true
@@ -146,6 +149,9 @@ func (d *device) NotifyResize(resized chan<- bool) {
 		for {
 			select {
 			case <-winch:
+				// The library writes the whole screen for each. While it writes, several are one.
+				d.writing.Lock()
+				d.writing.Unlock()
 				select {
 				case resized <- true:
 				default:
