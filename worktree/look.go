@@ -30,7 +30,7 @@ func (r *Repo) Look(ctx context.Context, in LookIn) ([]team.WorktreeView, error)
 	target, remote := "", false
 	if in.Target != "" {
 		var err error
-		if target, err = r.Resolve(ctx, in.Target); err != nil {
+		if target, err = r.tipOf(ctx, in.Target); err != nil {
 			return nil, err
 		}
 		out, err := r.read(ctx, "for-each-ref", "--count=1", "--format=x", "refs/remotes/")
@@ -396,11 +396,11 @@ func (r *Repo) TipBefore(ctx context.Context, path string, at time.Time) (string
 
 // MainBranch returns the branch checked out in the main worktree, or "".
 func (r *Repo) MainBranch(ctx context.Context) (string, error) {
-	out, err := r.read(ctx, "symbolic-ref", "--quiet", "--short", "HEAD")
+	out, err := r.read(ctx, "symbolic-ref", "--quiet", "HEAD") // --short writes heads/NAME where a tag has the name
 	if exitStatus(err) == 1 {
 		return "", nil
 	}
-	return oneLine(out), failed("read HEAD of "+r.root, err)
+	return strings.TrimPrefix(oneLine(out), "refs/heads/"), failed("read HEAD of "+r.root, err)
 }
 
 // Dirs returns the directories of a worktree that contain tracked files, those

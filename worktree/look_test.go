@@ -51,6 +51,29 @@ func TestLook(t *testing.T) {
 	wantErr(t, err, team.CodeNotFound, team.ReasonUnknownRev)
 }
 
+// A tag with the name of the branch is not taken for it, as git does.
+func TestLookBesideATag(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.git(f.root, "tag", "main")
+	f.write("main/a.txt", "main\n")
+	f.commitMain("on main")
+	a := f.create("a")
+	f.git(f.root, "tag", a.Branch, "HEAD~1")
+	if into, err := f.repo.MainBranch(f.ctx()); err != nil || into != "main" {
+		t.Errorf("MainBranch is %q, %v", into, err)
+	}
+	views, err := f.repo.Look(f.ctx(), LookIn{Paths: []string{a.Path}, Target: "main"})
+	if err != nil || views[0].ToTarget != 0 || views[0].FromTarget != 0 {
+		t.Errorf("%v %+v", err, views)
+	}
+	f.write("wt/a/new.txt", "a\n")
+	f.commitAll(a.Path, "new")
+	if p, err := f.repo.PullText(f.ctx(), a.Branch, "main"); err != nil || len(p.Subjects) != 1 {
+		t.Errorf("%v %+v", err, p)
+	}
+}
+
 func TestStatusAll(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -40,7 +40,7 @@ func (r *Repo) Merge(ctx context.Context, path string, commits []string, message
 	}
 	want := make([]string, len(commits))
 	for i, c := range commits {
-		if want[i], err = r.Resolve(ctx, c); err != nil {
+		if want[i], err = r.tipOf(ctx, c); err != nil {
 			return res, err
 		}
 	}

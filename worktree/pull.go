@@ -14,7 +14,7 @@ func (r *Repo) PullText(ctx context.Context, branch, target string) (team.PullTe
 	if err != nil {
 		return p, err
 	}
-	base, err := r.Resolve(ctx, target)
+	base, err := r.tipOf(ctx, target)
 	if err != nil {
 		return p, err
 	}

@@ -29,7 +29,7 @@ func (r *Repo) Refresh(ctx context.Context, path, onto string) (res Refreshed, e
 	if err != nil {
 		return res, err
 	}
-	to, err := r.Resolve(ctx, onto)
+	to, err := r.tipOf(ctx, onto)
 	if err != nil {
 		return res, err
 	}

@@ -190,6 +190,16 @@ func (r *Repo) Resolve(ctx context.Context, rev string) (string, error) {
 	return oneLine(out), nil
 }
 
+// tipOf returns the commit of a branch, or else that rev names: where a tag has the name of a
+// branch, git takes the tag.
+func (r *Repo) tipOf(ctx context.Context, rev string) (string, error) {
+	tip, err := r.Resolve(ctx, "refs/heads/"+rev)
+	if team.ReasonOf(err) == team.ReasonUnknownRev {
+		return r.Resolve(ctx, rev)
+	}
+	return tip, err
+}
+
 func unknownRev(root, rev string) error {
 	return notFound(team.ReasonUnknownRev, "%q is not a commit in %s", rev, root).
 		WithHint("git -C " + root + " branch --all")
