@@ -24,21 +24,21 @@ func TestReadMailLeavesTheFile(t *testing.T) {
 	}
 	mailer := r.mailer()
 	var ids []string
-	post := func(n int) {
+	post := func(n, bytes int) {
 		for range n {
 			m, _, err := mailer.Post(ctx, ledger.NewMessage{Kind: team.KindMessage, From: team.LeadName, To: "a",
-				Text: fmt.Sprintf("message %d %s", len(ids), strings.Repeat("x", 300))})
+				Text: fmt.Sprintf("message %d %s", len(ids), strings.Repeat("x", bytes))})
 			if err != nil {
 				t.Fatal(err)
 			}
 			ids = append(ids, m.ID)
 		}
 	}
-	post(250)
+	post(mail.KeepRead+10, 300)
 	if _, err := r.box("a").MarkAllRead(ctx); err != nil { // as another program does: it tells the ledger nothing
 		t.Fatal(err)
 	}
-	post(5)
+	post(5, 300)
 	s := r.supervisor()
 	count := func() int {
 		all, err := r.box("a").Entries(ctx)
@@ -55,13 +55,13 @@ func TestReadMailLeavesTheFile(t *testing.T) {
 		}
 		return d.State
 	}
-	for i, want := range map[int]team.DeliveryState{0: team.Read, 49: team.Read, 50: team.Mailed, 254: team.Mailed} {
+	for i, want := range map[int]team.DeliveryState{0: team.Read, 9: team.Read, 10: team.Mailed, mail.KeepRead + 14: team.Mailed} {
 		if got := state(ids[i]); got != want {
 			t.Errorf("message %d is %s, want %s", i, got, want)
 		}
 	}
-	if mail, err := r.led.Mailbox(ctx, row.SessionKey, 0); err != nil || len(mail) != 255 {
-		t.Errorf("the ledger has %d messages, %v", len(mail), err)
+	if posted, err := r.led.Mailbox(ctx, row.SessionKey, 0); err != nil || len(posted) != len(ids) {
+		t.Errorf("the ledger has %d messages, %v", len(posted), err)
 	}
 	// What left the file does not come back into it.
 	if err := mailer.Restore(ctx, row); err != nil {
@@ -74,12 +74,12 @@ func TestReadMailLeavesTheFile(t *testing.T) {
 	if _, err := r.box("a").MarkAllRead(ctx); err != nil {
 		t.Fatal(err)
 	}
-	post(300)
+	post(20, 8<<10)
 	if _, err := r.box("a").MarkAllRead(ctx); err != nil {
 		t.Fatal(err)
 	}
-	post(200)
-	eventually(t, func() bool { return count() == mail.KeepRead+200 })
+	post(20, 8<<10)
+	eventually(t, func() bool { return count() == mail.KeepRead+20 })
 	s.Close()
 }
 
@@ -122,7 +122,7 @@ func TestHeldMember(t *testing.T) {
 func TestLeadMailIsLookedAt(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	looks := make(chan struct{}, 100)
+	looks := make(chan struct{}, 300)
 	r.leadMail = func() { looks <- struct{}{} }
 	r.supervisor()
 	<-looks

@@ -119,9 +119,9 @@ func (s *Supervisor) present(ctx context.Context, r ledger.Member) (now ledger.M
 // stillAlive is maybeAlive for a member whose processes may have just been killed: a killed
 // process keeps its run lock until its last thread is gone, which a busy machine delays.
 func (s *Supervisor) stillAlive(ctx context.Context, r ledger.Member) string {
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for late := time.Now().Add(dyingFor); ; <-tick.C {
+	pause := 20 * time.Millisecond // it grows, since each look reads the process table
+	for late := time.Now().Add(dyingFor); ; <-time.After(pause) {
+		pause = min(pause*5/4, 200*time.Millisecond)
 		why := s.maybeAlive(r)
 		if why == "" || r.Generation == "" || ctx.Err() != nil {
 			return why
