@@ -107,6 +107,11 @@ func TestFullTerminal(t *testing.T) {
 		for <-painted != frames-1 {
 		}
 	})
+	within("the newest title", func() { // which is written before or after the frame
+		for len(term.titles) > 0 {
+			<-time.After(time.Millisecond)
+		}
+	})
 	term.Close()
 	if err := tty.Close(); err != nil {
 		t.Error(err)
