@@ -2,7 +2,6 @@ package bridge
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 
@@ -24,24 +23,10 @@ func TestRest(t *testing.T) {
 	}
 	r.send(r.caller(codex), "researcher", "waits")
 
-	b, unlock, err := open(t.Context(), r.in())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := b.begin(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- b.follow(ctx) }()
+	b := r.begun()
+	r.follows(b)
 	r.until("the waiting is told", func() bool { return r.said(NoteWaits, "researcher") })
-	was, since := b.passes.Load(), time.Now()
-	r.until("the bridge rests", func() bool {
-		if now := b.passes.Load(); now != was {
-			was, since = now, time.Now()
-		}
-		return time.Since(since) > 500*time.Millisecond
-	})
+	r.rests(b, 500*time.Millisecond)
 
 	// An event wakes it: the program reads its mail, and gets what waited.
 	if _, err := (program{native: r.native(), inPlace: true}).take(r, "researcher"); err != nil {
@@ -51,8 +36,47 @@ func TestRest(t *testing.T) {
 		entries, err := readBox(r.native(), "researcher")
 		return err == nil && len(entries) == 2 && entries[1].Text == "waits"
 	})
-	stop()
-	if err := errors.Join(<-done, unlock()); err != nil {
-		t.Error(err)
+}
+
+// begun is a bridge that has begun and holds its lock until the end of the test.
+func (r *rig) begun() *bridge {
+	r.Helper()
+	b, unlock, err := open(r.Context(), r.in())
+	if err != nil {
+		r.Fatal(err)
 	}
+	r.Cleanup(func() {
+		if err := unlock(); err != nil {
+			r.Error(err)
+		}
+	})
+	if err := b.begin(context.WithoutCancel(r.Context())); err != nil { // it lasts until the clean-up
+		r.Fatal(err)
+	}
+	return b
+}
+
+// follows has the bridge follow all changes until the end of the test.
+func (r *rig) follows(b *bridge) {
+	ctx, stop := context.WithCancel(context.WithoutCancel(r.Context()))
+	done := make(chan error, 1)
+	go func() { done <- b.follow(ctx) }()
+	r.Cleanup(func() {
+		stop()
+		if err := <-done; err != nil {
+			r.Error(err)
+		}
+	})
+}
+
+// rests waits until the bridge has done nothing for long.
+func (r *rig) rests(b *bridge, long time.Duration) {
+	r.Helper()
+	was, since := b.passes.Load(), time.Now()
+	r.until("the bridge rests", func() bool {
+		if now := b.passes.Load(); now != was {
+			was, since = now, time.Now()
+		}
+		return time.Since(since) > long
+	})
 }

@@ -1,8 +1,6 @@
 package bridge
 
 import (
-	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -115,24 +113,10 @@ func TestMailForOneWithoutAPrompt(t *testing.T) {
 	r.joins(joined)
 	codex := r.member("codex")
 	r.once()
-	b, unlock, err := open(t.Context(), r.in())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := b.begin(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	b := r.begun()
 	b.starts.prompt, b.starts.reads = time.Since(joined)+time.Second, time.Second
 	r.send(r.caller(codex), "researcher", "hello")
-	ctx, stop := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- b.follow(ctx) }()
-	defer func() {
-		stop()
-		if err := errors.Join(<-done, unlock()); err != nil {
-			t.Error(err)
-		}
-	}()
+	r.follows(b)
 	r.until("it is in the mailbox", func() bool { return r.unread("researcher") == 1 })
 }
 
@@ -176,32 +160,12 @@ func TestReadsWakeTheBridge(t *testing.T) {
 	r := newRig(t)
 	codex := r.member("codex")
 	r.once()
-	b, unlock, err := open(t.Context(), r.in())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := b.begin(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	b := r.begun()
 	b.starts.reads, b.starts.marks = time.Hour, time.Millisecond
 	r.send(r.caller(codex), "researcher", "hello")
-	ctx, stop := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- b.follow(ctx) }()
-	defer func() {
-		stop()
-		if err := errors.Join(<-done, unlock()); err != nil {
-			t.Error(err)
-		}
-	}()
+	r.follows(b)
 	r.until("it waits", func() bool { return r.said(NoteWaits, "researcher") })
-	was, since := b.passes.Load(), time.Now()
-	r.until("the bridge rests", func() bool {
-		if now := b.passes.Load(); now != was {
-			was, since = now, time.Now()
-		}
-		return time.Since(since) > 300*time.Millisecond
-	})
+	r.rests(b, 300*time.Millisecond)
 	p := program{native: r.native(), inPlace: true}
 	if got := p.look(r, "researcher"); len(got) > 0 {
 		t.Fatalf("it takes %q at its start", got)

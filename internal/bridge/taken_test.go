@@ -1,7 +1,6 @@
 package bridge
 
 import (
-	"context"
 	"errors"
 	"io"
 	"os"
@@ -73,24 +72,9 @@ func TestMarkedLate(t *testing.T) {
 	r := newRig(t)
 	codex := r.member("codex")
 	r.once()
-	b, unlock, err := open(t.Context(), r.in())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := b.begin(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	b := r.begun()
 	b.starts.reads = 0
-	ctx, stop := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- b.follow(ctx) }()
-	defer func() {
-		stop()
-		if err := errors.Join(<-done, unlock()); err != nil {
-			t.Error(err)
-		}
-	}()
-
+	r.follows(b)
 	p := program{native: r.native(), inPlace: true}
 	long := strings.Repeat("long ", 10_000)
 	first := r.send(r.caller(codex), "researcher", long)
@@ -160,18 +144,7 @@ func TestReadWhileNoBridgeRuns(t *testing.T) {
 // stepped is a bridge that the test runs pass by pass. Each pass follows a look at what was read.
 func (r *rig) stepped() (b *bridge, pass func()) {
 	r.Helper()
-	b, unlock, err := open(r.Context(), r.in())
-	if err != nil {
-		r.Fatal(err)
-	}
-	r.Cleanup(func() {
-		if err := unlock(); err != nil {
-			r.Error(err)
-		}
-	})
-	if err := b.begin(context.WithoutCancel(r.Context())); err != nil {
-		r.Fatal(err)
-	}
+	b = r.begun()
 	r.Cleanup(b.taken.watch(func() {}))
 	b.starts.reads = 0
 	return b, func() {
