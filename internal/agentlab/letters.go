@@ -48,7 +48,11 @@ func (c Client) Compare(letters []Letter, requests []fakemodel.Request, shown fu
 		}
 		return came[i]
 	}
-	answered := c.answered(letters, requests, shown)
+	news := make([]arrived, len(requests))
+	for i, r := range requests {
+		news[i] = arrived{text: r.New, escapes: c.Escapes}
+	}
+	answered := c.answered(letters, requests, news, shown)
 	lastSeq, lastAt := 0, 0
 	for _, l := range letters {
 		want := shown(l.Text)
@@ -58,7 +62,7 @@ func (c Client) Compare(letters []Letter, requests []fakemodel.Request, shown fu
 				continue
 			}
 			part, newest = true, i
-			plain, any := c.contains(r.New, want)
+			plain, any := news[i].contains(want)
 			raw = raw || plain
 			if any && !whole {
 				whole, first, at = true, r.Seq, begins(r.New, l.Token)
@@ -105,17 +109,19 @@ type old struct {
 // answered finds the letters that are newly in no request: Claude Code answers for the model
 // what a process that was killed had not yet asked. From then on they are in every request,
 // until the conversation is made shorter.
-func (c Client) answered(letters []Letter, requests []fakemodel.Request, shown func(text string) string) map[string]old {
+func (c Client) answered(letters []Letter, requests []fakemodel.Request, news []arrived, shown func(text string) string) map[string]old {
 	missing := map[string]string{}
 	for _, l := range letters {
 		want := shown(l.Text)
-		if !slices.ContainsFunc(requests, func(r fakemodel.Request) bool {
-			if r.Side || !strings.Contains(r.New, l.Token) {
-				return false
+		there := false
+		for i, r := range requests {
+			if !r.Side && strings.Contains(r.New, l.Token) {
+				if _, there = news[i].contains(want); there {
+					break
+				}
 			}
-			_, whole := c.contains(r.New, want)
-			return whole
-		}) {
+		}
+		if !there {
 			missing[l.Token] = want
 		}
 	}
@@ -124,12 +130,12 @@ func (c Client) answered(letters []Letter, requests []fakemodel.Request, shown f
 		if requests[i].Side {
 			continue
 		}
-		came := requests[i].Came()
+		came := arrived{text: requests[i].Came(), escapes: c.Escapes}
 		for token, want := range missing {
-			if !strings.Contains(came, token) {
+			if !strings.Contains(came.text, token) {
 				continue
 			}
-			plain, whole := c.contains(came, want)
+			plain, whole := came.contains(want)
 			if _, known := found[token]; whole || !known {
 				found[token] = old{i, plain, whole}
 			}
@@ -151,26 +157,39 @@ func begins(came, token string) int {
 	return strings.Index(came, token)
 }
 
-// contains reports whether a text is in what came in: as the client gives it, or at all,
-// with what clients and protocols escape undone.
-func (c Client) contains(came, text string) (plain, any bool) {
-	if strings.Contains(came, text) {
+// arrived is a text that came in, with what clients and protocols escape undone once it is needed:
+// a request has many letters.
+type arrived struct {
+	text    string
+	escapes bool // of its client: angle brackets may be entities
+	undone  *undone
+}
+
+type undone struct {
+	plain []string // as the client gives it, with angle brackets undone
+	all   []string // with all escapes undone
+}
+
+// contains reports whether a text is in what came in: as the client gives it, or at all.
+func (a *arrived) contains(text string) (plain, any bool) {
+	if strings.Contains(a.text, text) {
 		return true, true
 	}
-	said := []string{came, unquoted(came)}
-	if c.Escapes {
-		for _, s := range said {
-			if strings.Contains(angles(s), angles(text)) {
-				return true, true
-			}
+	if a.undone == nil {
+		a.undone = &undone{all: []string{a.text, unquoted(a.text), html.UnescapeString(a.text)}}
+		if a.escapes {
+			a.undone.plain = []string{angles(a.text), angles(a.undone.all[1])}
 		}
 	}
-	for _, s := range append(said, html.UnescapeString(came)) {
-		if strings.Contains(s, text) || strings.Contains(s, html.UnescapeString(text)) {
-			return false, true
-		}
+	if within(a.undone.plain, angles(text)) {
+		return true, true
 	}
-	return false, false
+	return false, within(a.undone.all, text) || within(a.undone.all, html.UnescapeString(text))
+}
+
+// within reports whether a text is in one of several.
+func within(all []string, text string) bool {
+	return slices.ContainsFunc(all, func(s string) bool { return strings.Contains(s, text) })
 }
 
 // angles undoes the entities of angle brackets.
