@@ -116,10 +116,14 @@ func (s *suite) run(all []unit) int {
 	return status
 }
 
-// build makes the test binary of a package.
+// build makes the test binary of a package, with the flags of scripts/test, by which both share what is
+// compiled.
 func (s *suite) build(dir string) error {
-	cmd := exec.Command("go", "test", "-c", "-race", "-vet=off", "-ldflags=-w", "-o", s.binary(dir), "./"+dir)
+	cmd := exec.Command("go", "test", "-c", "-race", "-gcflags=all=-dwarf=false", "-vet=off", "-ldflags=-w", "-o", s.binary(dir), "./"+dir)
 	cmd.Dir = s.root
+	if _, set := os.LookupEnv("CGO_CFLAGS"); !set {
+		cmd.Env = append(os.Environ(), "CGO_CFLAGS=-O1")
+	}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build the tests of %s: %w\n%s", dir, err, out)
 	}
