@@ -1,6 +1,7 @@
 package tmux
 
 import (
+	"fmt"
 	"os/exec"
 	"strings"
 	"testing"
@@ -70,8 +71,8 @@ func TestRetile(t *testing.T) {
 	}
 }
 
-// TestAttachStartsTheLead: the program of the lead's pane that has exited is started again
-// by the command that attaches, and one that runs is left alone.
+// TestAttachStartsTheLead checks that the command that attaches starts the program of the
+// lead's pane, also after an exit, that nothing else does, and that a running one is left alone.
 func TestAttachStartsTheLead(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -89,21 +90,35 @@ func TestAttachStartsTheLead(t *testing.T) {
 		return strings.TrimSpace(string(out))
 	}
 	lead := func() string { return tmux("display-message", "-p", "-t", session+":0.0", "#{pane_dead} #{pane_pid}") }
-	attach := func() []string {
-		argv, _, err := b.AttachArgv(ctxFor(t), team.Pane{}, nil)
+	text := func() string { return tmux("capture-pane", "-p", "-t", session+":0.0") }
+	attach := func(to team.Pane) []string {
+		argv, _, err := b.AttachArgv(ctxFor(t), to, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return argv
 	}
-	if got := strings.Join(attach(), " "); strings.Contains(got, "respawn") {
-		t.Errorf("a pane whose program runs: %s", got)
+	p := newPerson(t)
+	window := 9
+	enter := func(to team.Pane) {
+		p.tmux(append([]string{"new-window", "-d", "-t", fmt.Sprint("mine:", window), "env", "-u", "TMUX"}, escapeAll(attach(to))...)...)
+		window++
+	}
+	follow(t, "the placeholder exits", func() bool { return strings.HasPrefix(lead(), "1 ") })
+	if got := text(); !strings.Contains(got, "teamctl attach") || strings.Contains(got, "begun") {
+		t.Errorf("before the first attach: %q", got)
+	}
+	enter(h.Pane())
+	follow(t, "the program runs", func() bool { return strings.HasPrefix(lead(), "0 ") && strings.Contains(text(), "begun") })
+	for _, to := range []team.Pane{{}, h.Pane()} {
+		if got := strings.Join(attach(to), " "); strings.Contains(got, "respawn") {
+			t.Errorf("a pane whose program is running: %s", got)
+		}
 	}
 	before := lead()
 	tmux("send-keys", "-t", session+":0.0", "Enter")
 	follow(t, "the program exits", func() bool { return strings.HasPrefix(lead(), "1 ") })
-	p := newPerson(t)
-	p.tmux(append([]string{"new-window", "-d", "-t", "mine:9", "env", "-u", "TMUX"}, escapeAll(attach())...)...)
+	enter(team.Pane{})
 	follow(t, "the program runs again", func() bool { return strings.HasPrefix(lead(), "0 ") && lead() != before })
 	follow(t, "a client is attached", func() bool { return tmux("list-clients", "-F", "#{client_control_mode}") != "1" })
 }
