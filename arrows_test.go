@@ -1,17 +1,10 @@
 package teamctl_test
 
 import (
-	"cmp"
 	"fmt"
-	"go/parser"
-	"go/token"
-	"io/fs"
 	"maps"
-	"os"
 	"path"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 )
@@ -651,64 +644,4 @@ func within(imp string, packages []string) bool {
 	return slices.ContainsFunc(packages, func(p string) bool {
 		return imp == p || strings.HasPrefix(imp, p+"/")
 	})
-}
-
-// goFile is one Go file of the tree: slash-separated path and directory below
-// the root, its package clause and its imports.
-type goFile struct {
-	path, dir string
-	pkg, doc  string
-	test      bool
-	imports   []string
-}
-
-// goFiles parses every Go file that the go tool would see, whatever its build
-// constraints, in order of path.
-func goFiles(t *testing.T) []goFile {
-	t.Helper()
-	var files []goFile
-	fset := token.NewFileSet()
-	err := filepath.WalkDir(".", func(p string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		name := d.Name()
-		if d.IsDir() {
-			if p != "." && (name == "testdata" || name == "vendor" || name[0] == '.' || name[0] == '_') {
-				return filepath.SkipDir
-			}
-			if _, err := os.Stat(filepath.Join(p, "go.mod")); p != "." && err == nil {
-				return filepath.SkipDir // a module of its own
-			}
-			return nil
-		}
-		if !strings.HasSuffix(name, ".go") || name[0] == '.' || name[0] == '_' {
-			return nil
-		}
-		f, err := parser.ParseFile(fset, p, nil, parser.ImportsOnly|parser.ParseComments)
-		if err != nil {
-			return err
-		}
-		g := goFile{
-			path: filepath.ToSlash(p), dir: path.Dir(filepath.ToSlash(p)),
-			pkg: f.Name.Name, doc: f.Doc.Text(), test: strings.HasSuffix(name, "_test.go"),
-		}
-		for _, i := range f.Imports {
-			imp, err := strconv.Unquote(i.Path.Value)
-			if err != nil {
-				return err
-			}
-			g.imports = append(g.imports, imp)
-		}
-		files = append(files, g)
-		return nil
-	})
-	if err != nil {
-		t.Fatalf("read the tree: %v", err)
-	}
-	slices.SortFunc(files, func(a, b goFile) int { return cmp.Compare(a.path, b.path) })
-	if len(files) < 10 {
-		t.Fatalf("only %d Go files found: the test does not run in the root of the repository", len(files))
-	}
-	return files
 }

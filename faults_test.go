@@ -3,8 +3,6 @@ package teamctl_test
 import (
 	"fmt"
 	"go/ast"
-	"go/parser"
-	"go/token"
 	"os"
 	"path"
 	"path/filepath"
@@ -84,11 +82,7 @@ func testsByDir(t *testing.T) map[string][]string {
 		if !f.test {
 			continue
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), f.path, nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, d := range file.Decls {
+		for _, d := range f.tree.Decls {
 			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && (strings.HasPrefix(fn.Name.Name, "Test") || strings.HasPrefix(fn.Name.Name, "Fuzz")) {
 				tests[f.dir] = append(tests[f.dir], fn.Name.Name)
 			}

@@ -22,13 +22,8 @@ func TestAgentKindsAreCompared(t *testing.T) {
 			strings.HasPrefix(f.dir, "internal/agentlab"): // drives the real programs, for scripts
 			continue
 		}
-		fset := token.NewFileSet()
-		file, err := parser.ParseFile(fset, f.path, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, at := range kindComparisons(file) {
-			t.Errorf("%s: a kind of agent is told by its name: ask team.KindOf or the adapter", fset.Position(at))
+		for _, at := range kindComparisons(f.tree) {
+			t.Errorf("%s: a kind of agent is told by its name: ask team.KindOf or the adapter", fileSet.Position(at))
 		}
 	}
 }

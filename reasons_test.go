@@ -17,20 +17,15 @@ func TestReasonsAreConstants(t *testing.T) {
 		if f.test {
 			continue
 		}
-		fset := token.NewFileSet()
-		file, err := parser.ParseFile(fset, f.path, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, at := range literalReasons(file) {
-			t.Errorf("%s: the reason of an error as a literal: use a constant of team/reasons.go", fset.Position(at))
+		for _, at := range literalReasons(f.tree) {
+			t.Errorf("%s: the reason of an error as a literal: use a constant of team/reasons.go", fileSet.Position(at))
 		}
 		// The rooms of backends name why a process has ended, in words.
 		if room, _, _ := strings.Cut(f.path, "/"); room == "team" || room == "backends" {
 			continue
 		}
-		for _, at := range reasonsOfItsOwn(file) {
-			t.Errorf("%s: a reason of an error belongs in team/reasons.go", fset.Position(at))
+		for _, at := range reasonsOfItsOwn(f.tree) {
+			t.Errorf("%s: a reason of an error belongs in team/reasons.go", fileSet.Position(at))
 		}
 	}
 }
@@ -74,13 +69,8 @@ func TestStateReasonsAreConstants(t *testing.T) {
 		if room, _, _ := strings.Cut(f.path, "/"); f.test || room != "supervisor" && room != "backends" {
 			continue
 		}
-		fset := token.NewFileSet()
-		file, err := parser.ParseFile(fset, f.path, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, at := range literalStateReasons(file) {
-			t.Errorf("%s: the reason of a state as a literal: use a constant of team/state_reasons.go", fset.Position(at))
+		for _, at := range literalStateReasons(f.tree) {
+			t.Errorf("%s: the reason of a state as a literal: use a constant of team/state_reasons.go", fileSet.Position(at))
 		}
 	}
 }

@@ -2,13 +2,11 @@ package teamctl_test
 
 import (
 	"go/ast"
-	"go/parser"
 	"go/token"
 	"go/types"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -26,20 +24,11 @@ var slowVersions = []struct{ module, version, why string }{
 // are used (sync.OnceValue), not in every process before its main function. The test binary of
 // cmd/teamctl is the program that its tests start.
 func TestNothingCompiledAtStart(t *testing.T) {
-	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && (d.Name() == "testdata" || d.Name() == "scripts" || d.Name() == "bench" || d.Name() == "fakemodel" || strings.HasPrefix(d.Name(), ".") && path != "."):
-			return fs.SkipDir
-		case d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") && filepath.Dir(path) != filepath.Join("cmd", "teamctl"):
-			return nil
+	for _, f := range goFiles(t) {
+		if f.test && f.dir != "cmd/teamctl" || slices.ContainsFunc(strings.Split(f.dir, "/"), func(name string) bool { return name == "scripts" || name == "bench" || name == "fakemodel" }) {
+			continue
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
-		if err != nil {
-			return err
-		}
-		for _, decl := range file.Decls {
+		for _, decl := range f.tree.Decls {
 			vars, ok := decl.(*ast.GenDecl)
 			if !ok || vars.Tok != token.VAR {
 				continue
@@ -52,15 +41,11 @@ func TestNothingCompiledAtStart(t *testing.T) {
 					}
 					switch name := types.ExprString(call.Fun); name {
 					case "regexp.MustCompile", "template.Must":
-						t.Errorf("%s: %s runs at the start of every process: compile it where it is used, by sync.OnceValue", path, name)
+						t.Errorf("%s: %s runs at the start of every process: compile it where it is used, by sync.OnceValue", f.path, name)
 					}
 				}
 			}
 		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 }
 
