@@ -5,12 +5,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/fsnotify/fsnotify"
 	"pgregory.net/rapid"
 
 	"github.com/teamctl/teamctl/team"
@@ -283,21 +283,32 @@ func TestEditKilled(t *testing.T) {
 	versions := []string{strings.Repeat("old\n", 50_000), strings.Repeat("new\n", 50_000)}
 	r.file("f", versions[0])
 	for i := range 10 {
+		steps, err := fsnotify.NewWatcher()
+		if err == nil {
+			err = steps.Add(dir)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), envEditor+"="+dir)
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		for n := 0; n < 1+i%4; n++ { // until it is editing
-			was := mtime(t, filepath.Join(dir, "f"))
-			for mtime(t, filepath.Join(dir, "f")).Equal(was) {
-				runtime.Gosched()
+		for range 1 + i { // each step of an edit: its temporary file is created, written, renamed
+			select {
+			case <-steps.Events:
+			case err := <-steps.Errors:
+				t.Error(err)
 			}
 		}
 		if err := cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
 		_ = cmd.Wait() // killed
+		if err := steps.Close(); err != nil {
+			t.Error(err)
+		}
 		if got := r.content("f"); got != versions[0] && got != versions[1] {
 			t.Fatalf("round %d: %d bytes", i, len(got))
 		}
@@ -316,15 +327,6 @@ func TestEditKilled(t *testing.T) {
 		t.Errorf("%v, %v", list, err)
 	}
 	again.wants(again.read("f"), false)
-}
-
-func mtime(t *testing.T, file string) time.Time {
-	t.Helper()
-	info, err := os.Stat(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return info.ModTime()
 }
 
 func TestListAndSearch(t *testing.T) {
