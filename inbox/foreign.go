@@ -171,8 +171,11 @@ func isLockDir(info fs.FileInfo) error {
 		WithReason(team.ReasonHostileFile).WithHint("inspect it, then move it away")
 }
 
-func shortly(ctx context.Context) error {
-	t := time.NewTimer(2*time.Millisecond + rand.N(8*time.Millisecond))
+func shortly(ctx context.Context) error { return pause(ctx, 0) }
+
+// pause is shortly, but waits at least for the given time.
+func pause(ctx context.Context, least time.Duration) error {
+	t := time.NewTimer(max(2*time.Millisecond+rand.N(8*time.Millisecond), least))
 	defer t.Stop()
 	select {
 	case <-t.C:

@@ -51,7 +51,8 @@ func (b *Box) holdIf(ctx context.Context, verb string, create, long bool, first 
 		if !errors.Is(err, errAgain) {
 			return err
 		}
-		if err := shortly(ctx); err != nil {
+		// An attempt takes all locks, so they become rarer the longer the file is not at rest.
+		if err := pause(ctx, min(time.Since(since)/4, moment/10)); err != nil {
 			return err
 		}
 	}
