@@ -71,6 +71,11 @@ func work(role string) error {
 			_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
 			close(done)
 		}()
+		watcher, err := Watch(ctx, filepath.Join(dir, "inboxes"))
+		if err != nil {
+			return err
+		}
+		changes := watcher.Changes("bob")
 		for last := false; ; {
 			got, err := b.Consume(ctx, 3, nil)
 			if err != nil {
@@ -88,7 +93,7 @@ func work(role string) error {
 			select {
 			case <-done:
 				last = true
-			default:
+			case <-changes:
 			}
 		}
 	case "until-killed":
