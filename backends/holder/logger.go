@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/backends/bundle"
+	"github.com/teamctl/teamctl/internal/pause"
 	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/team"
 )
@@ -16,12 +17,11 @@ const loggerWithin = 10 * time.Second
 // of an ended generation is then complete. It returns false if ctx ends first,
 // or if no log writer ever started.
 func AwaitLog(ctx context.Context, b team.Bundle, gen string) bool {
-	// A log writer that is just starting has not written its file yet.
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	late := time.NewTimer(loggerWithin)
-	defer late.Stop()
-	for {
+	// A log writer that is just starting has not written its file yet. Most take some milliseconds;
+	// the one of a removed directory never writes it.
+	starting, cancel := context.WithTimeout(ctx, loggerWithin)
+	defer cancel()
+	for wait := 2 * time.Millisecond; ; wait = min(wait*3/2, 100*time.Millisecond) {
 		f, err := bundle.ReadLogger(b, gen)
 		if err == nil {
 			w, err := proc.Watch(f.Process)
@@ -39,11 +39,7 @@ func AwaitLog(ctx context.Context, b team.Bundle, gen string) bool {
 		if !team.IsCode(err, team.CodeNotFound) {
 			return false
 		}
-		select {
-		case <-tick.C:
-		case <-late.C:
-			return false
-		case <-ctx.Done():
+		if pause.For(starting, wait) != nil {
 			return false
 		}
 	}

@@ -40,6 +40,20 @@ func TestMain(m *testing.M) {
 	}))
 }
 
+// lockSupervisor takes the locks that a supervisor holds for life.
+func lockSupervisor(ctx context.Context, l team.Layout) (held supervisorLocks, err error) {
+	if err := PrivateDir(l.Runtime()); err != nil {
+		return held, err
+	}
+	if held[0], err = filelock.Lock(ctx, l.SupervisorLock()); err != nil {
+		return held, err
+	}
+	if held[1], err = filelock.Lock(ctx, l.RuntimeLock()); err != nil {
+		return held, errors.Join(err, held[0].Unlock())
+	}
+	return held, nil
+}
+
 func superviseMain(key string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/internal/filelock"
+	"github.com/teamctl/teamctl/internal/pause"
 	"github.com/teamctl/teamctl/internal/regular"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
@@ -119,20 +120,17 @@ func startUp(ctx context.Context, l team.Layout, exe []string, from Origin) (err
 // awaitLocks waits until the locks of a supervisor are free, or one answers: another start would
 // only find them held. A supervisor whose socket was removed is called, once.
 func awaitLocks(ctx context.Context, l team.Layout, called *bool) (presence, error) {
-	for {
+	for wait := 2 * time.Millisecond; ; wait = min(wait*3/2, 50*time.Millisecond) {
 		if _, err := os.Lstat(l.Socket()); errors.Is(err, os.ErrNotExist) && !*called && isHeld(l.SupervisorLock()) {
 			*called = true
 			if err := call(ctx, l); err != nil {
 				return nobody, err
 			}
 		}
-		short, stop := context.WithTimeout(ctx, 50*time.Millisecond)
-		held, err := lockSupervisor(short, l)
-		stop()
-		if err == nil {
-			return nobody, held.Unlock()
+		if held, err := locksHeld(l); err != nil || !held {
+			return nobody, err
 		}
-		if ctx.Err() != nil {
+		if pause.For(ctx, wait) != nil {
 			return nobody, team.Errorf(team.CodeUnavailable, "the supervisor of %s runs, pid %s, but does not answer", l.Key, readPID(l)).
 				WithHint("look at " + l.SupervisorLog())
 		}
@@ -142,25 +140,20 @@ func awaitLocks(ctx context.Context, l team.Layout, called *bool) (presence, err
 	}
 }
 
-// supervisorLocks returns the locks that a supervisor holds for life.
+// supervisorLocks are the locks that a supervisor holds for life.
 type supervisorLocks [2]*filelock.Held
 
 // Unlock frees them.
 func (s supervisorLocks) Unlock() error { return errors.Join(s[1].Unlock(), s[0].Unlock()) }
 
-// lockSupervisor takes the locks that a supervisor holds for life: the team's, and that
-// of the sockets, which one of a directory that had the path before may still have.
-func lockSupervisor(ctx context.Context, l team.Layout) (held supervisorLocks, err error) {
-	if err := PrivateDir(l.Runtime()); err != nil {
+// locksHeld reports whether a supervisor holds one of its locks: the team's, or that of the
+// sockets, which one of a directory that had the path before may still have.
+func locksHeld(l team.Layout) (bool, error) {
+	held, err := filelock.IsHeld(l.SupervisorLock())
+	if err != nil || held {
 		return held, err
 	}
-	if held[0], err = filelock.Lock(ctx, l.SupervisorLock()); err != nil {
-		return held, err
-	}
-	if held[1], err = filelock.Lock(ctx, l.RuntimeLock()); err != nil {
-		return held, errors.Join(err, held[0].Unlock())
-	}
-	return held, nil
+	return filelock.IsHeld(l.RuntimeLock())
 }
 
 func isHeld(path string) bool {

@@ -15,6 +15,10 @@ import (
 // launched, the holder of a supervisor's locks, and the command that is starting one. It waits for
 // a slow start without limit, but not for a stopped one.
 
+// findEvery is how many samples are taken before the next search for a stopped process. To find the
+// holder of a lock costs more than the sample of a known process, and most starts end before it.
+const findEvery = 5
+
 // startWatch watches those that a start waits for.
 type startWatch struct {
 	layout team.Layout
@@ -33,11 +37,14 @@ func watchStart(ctx context.Context, l team.Layout) (context.Context, *startWatc
 		defer close(w.done)
 		tick := time.NewTicker(aliveLooks)
 		defer tick.Stop()
-		for s := (stoppage{}); w.lost == nil; {
+		for n, s := 1, (stoppage{}); w.lost == nil; n++ {
 			select {
 			case <-ctx.Done():
 				return
 			case now := <-tick.C:
+				if s.pid == 0 && n%findEvery != 0 {
+					continue
+				}
 				if pid := s.look(s.still(w.stopped), now); pid != 0 {
 					w.lost = w.why(pid)
 					cancel(w.lost)
@@ -126,6 +133,9 @@ func (s *stoppage) look(pid int, now time.Time) int {
 // stoppedHolder returns a stopped process that holds one of the locks, 0 if there is none.
 func stoppedHolder(locks ...string) int {
 	for _, path := range locks {
+		if !isHeld(path) {
+			continue // for a lock that is not in the kernel's table, holder reads it several times
+		}
 		if pid := holder(path); pid != 0 && pid != os.Getpid() && activity(pid) == doingStopped {
 			return pid
 		}
