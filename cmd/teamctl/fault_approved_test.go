@@ -7,7 +7,9 @@ import (
 	"testing"
 
 	"github.com/teamctl/teamctl/internal/filelock"
+	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool"
 )
 
 // TestApprovedSpawnOutlivesWhoApproved kills the command that approves a spawn between the answer
@@ -32,8 +34,15 @@ func TestApprovedSpawnOutlivesWhoApproved(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	// Every command waits for the supervisor as well, so the test reads the ledger itself.
+	own, err := (&tool.Env{Home: r.layout.Home}).Open(t.Context(), "f")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = own.Close() }()
 	r.until("the answer to be written", func() bool {
-		return strings.Contains(r.teamctl("approvals", "--all"), "approved")
+		list, err := own.Ledger.Approvals(t.Context(), ledger.ApprovalFilter{})
+		return err == nil && len(list) == 1 && list[0].State == ledger.ApprovalApproved
 	})
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
