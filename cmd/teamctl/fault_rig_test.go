@@ -5,13 +5,16 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/teamctl/teamctl/backends"
@@ -66,10 +69,50 @@ func newFaultRig(t *testing.T) *faultRig {
 		}
 	}
 	t.Cleanup(r.clean)
-	r.command("git", "init", "-q", "-b", "main", "repo")
-	r.command("git", "-C", "repo", "commit", "-q", "--allow-empty", "-m", "first")
+	r.repository("repo")
 	r.teamctl("create", "f", "--repo", "repo")
 	return r
+}
+
+// firstCommit is a repository with one empty commit. git makes it once for all rigs, which copy it.
+var firstCommit struct {
+	sync.Once
+	files fstest.MapFS
+	err   error
+}
+
+// repository puts a repository with one commit into a directory.
+func (r *faultRig) repository(dir string) {
+	r.Helper()
+	dir = filepath.Join(r.dir, dir)
+	one := &firstCommit
+	one.Do(func() {
+		made := r.dir + "/made"
+		for _, args := range [][]string{{"init", "-q", "-b", "main", made}, {"-C", made, "commit", "-q", "--allow-empty", "-m", "first"}} {
+			if _, one.err = r.try(append([]string{"git"}, args...)...); one.err != nil {
+				return
+			}
+		}
+		one.files = fstest.MapFS{}
+		one.err = filepath.WalkDir(made, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || path == made || filepath.Ext(path) == ".sample" { // hooks that git does not run
+				return err
+			}
+			f := &fstest.MapFile{Mode: d.Type() | 0o755}
+			if !d.IsDir() {
+				f.Mode = 0o644
+				if f.Data, err = os.ReadFile(path); err != nil {
+					return err
+				}
+			}
+			one.files[strings.TrimPrefix(path, made+"/")] = f
+			return nil
+		})
+		one.err = errors.Join(one.err, os.RemoveAll(made))
+	})
+	if err := errors.Join(one.err, os.CopyFS(dir, one.files)); err != nil {
+		r.Fatal(err)
+	}
 }
 
 // clean deletes the team and checks what is left.
