@@ -281,9 +281,10 @@ func wait(ts *testscript.TestScript, what string, f func() bool) {
 }
 
 // rest waits between two checks: at least least, longer on a busy machine, and longer the longer
-// the wait has taken. A check is often a process, which must not keep the awaited one from running.
+// the wait has taken. A check is often a process, which must not keep the awaited one from running
+// or take the processors from other tests.
 func rest(least time.Duration, began, look time.Time) {
-	t := time.NewTimer(max(least, 3*time.Since(look), time.Since(began)/3))
+	t := time.NewTimer(max(least, 8*time.Since(look), time.Since(began)/3))
 	defer t.Stop()
 	<-t.C
 }
