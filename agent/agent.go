@@ -136,6 +136,7 @@ type worker struct {
 	failed   string          // error that ended the turn
 	notified bool            // this idle period has been announced
 	periods  int
+	unsaved  string                         // why a checkpoint is owed; "" for none
 	mailErr  string                         // last reported error of the mailbox
 	handled  map[string]bool                // by entry, until it is marked read
 	owed     map[string]ledger.DeliveryMark // receipts by entry: handled, and not recorded in the ledger yet
@@ -192,6 +193,7 @@ func (w *worker) loop(ctx context.Context) error {
 	if w.env.Ready != nil {
 		w.env.Ready()
 	}
+	defer w.save(ctx)
 	for {
 		w.again = 0
 		if w.readMail(ctx) {
@@ -205,6 +207,7 @@ func (w *worker) loop(ctx context.Context) error {
 			return err
 		}
 		if t != nil {
+			w.save(ctx)
 			if err := w.work(ctx, *t); err != nil {
 				return err
 			}

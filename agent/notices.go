@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -97,10 +98,12 @@ func (w *worker) idle(ctx context.Context) {
 	}
 	w.notified = true
 	if w.id.Name == team.LeadName { // it is who is told
+		w.save(ctx)
 		return
 	}
 	w.periods++
-	w.checkpoint(ctx, "idle")
+	w.unsaved = cmp.Or(w.unsaved, "idle")
+	w.save(ctx)
 	w.out.line("%s: idle, waiting for tasks and mail", w.id.AgentID)
 	f := inbox.IdleNotification{From: w.id.Name, Timestamp: w.timestamp(), IdleReason: inbox.IdleAvailable}
 	if w.broken {

@@ -227,9 +227,9 @@ func (w *worker) finish(ctx context.Context, o outcome, took time.Duration) erro
 		w.release(ctx, t, "its result could not be recorded")
 		return fmt.Errorf("record the result of task %s: %w", t.ID, err)
 	}
+	w.unsaved = "after task " + t.ID
 	if o.waits != "" {
 		w.out.line("── task %s is done in %s and waits for %s: %s", t.ID, spent, o.waits, o.res.Summary)
-		w.checkpoint(ctx, "after task "+t.ID)
 		return nil
 	}
 	w.last = &o
@@ -243,7 +243,6 @@ func (w *worker) finish(ctx context.Context, o outcome, took time.Duration) erro
 		w.out.line("── task %s failed after %s: %s", t.ID, spent, o.why)
 	}
 	w.announce(ctx, o)
-	w.checkpoint(ctx, "after task "+t.ID)
 	return nil
 }
 

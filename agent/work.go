@@ -39,6 +39,7 @@ func (k *Work) Claimed(ctx context.Context, id string) (note string, err error) 
 		if err := w.finish(ctx, *early, 0); err != nil {
 			return "", err
 		}
+		w.save(ctx)
 		return "", team.Errorf(team.CodeConflict, "task %s has failed: %s", id, early.why).WithReason(reasonMergeConflict)
 	case early != nil:
 		w.release(ctx, t, early.why)

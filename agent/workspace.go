@@ -196,6 +196,15 @@ func (w *worker) checkpoint(ctx context.Context, why string) {
 	}
 }
 
+// save takes the checkpoint that is owed after a task. It waits until the worker knows whether it
+// has come to rest, so that one look at the worktree serves both; the next task begins after it.
+func (w *worker) save(ctx context.Context) {
+	why := w.unsaved
+	if w.unsaved = ""; why != "" {
+		w.checkpoint(ctx, why)
+	}
+}
+
 // trailers returns the commit trailers that identify the task, attempt and agent.
 func (w *worker) trailers(t ledger.Task) string {
 	return fmt.Sprintf("Teamctl-Task: %s\nTeamctl-Attempt: %d\nTeamctl-Agent: %s\n", t.ID, t.Attempt, w.id.AgentID)
