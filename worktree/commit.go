@@ -70,22 +70,19 @@ func (r *Repo) Commit(ctx context.Context, path string, in CommitIn) (sha string
 		return "", nil, false, t.lockedOr("add the files of "+t.path, err)
 	}
 	r.step("added-all")
-	if st.Operation == "" && st.Head != "" {
-		// A change of timestamps or line endings alone is not a change.
-		_, err := t.read(ctx, "diff-index", "--cached", "--quiet", "--ignore-submodules=none", "HEAD", "--")
-		if err == nil {
-			return st.Head, nil, false, nil
-		}
-		if exitStatus(err) != 1 {
-			return "", nil, false, failed("compare "+t.path+" with HEAD", err)
-		}
-	}
 	c := t.call("commit", "--quiet", "--no-verify", "--no-gpg-sign", "--cleanup=whitespace", "--file=-")
 	c.stdin = []byte(in.Message)
 	if c.env, err = t.author(ctx, c.env, in.AuthorName, in.AuthorEmail); err != nil {
 		return "", nil, false, err
 	}
 	if _, err := git(ctx, c); err != nil {
+		// A change of timestamps or line endings alone is not a change: git has
+		// nothing to commit, which is a failure with this status, as others are.
+		if exitStatus(err) == 1 && st.Operation == "" && st.Head != "" {
+			if _, differs := t.read(ctx, "diff-index", "--cached", "--quiet", "--ignore-submodules=none", "HEAD", "--"); differs == nil {
+				return st.Head, nil, false, nil
+			}
+		}
 		return "", nil, false, t.lockedOr("commit in "+t.path, err)
 	}
 	if sha, err = t.made(ctx); err != nil {

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/teamctl/teamctl/team"
@@ -30,6 +31,11 @@ type MergeResult struct {
 // unmerged_files, operation_in_progress, merge_conflict (with the files),
 // merge_refused, lock_file (conflict).
 func (r *Repo) Merge(ctx context.Context, path string, commits []string, message string) (MergeResult, error) {
+	return r.MergeAfter(ctx, path, commits, message, func() error { return nil })
+}
+
+// MergeAfter is Merge, and calls before if there is something to merge.
+func (r *Repo) MergeAfter(ctx context.Context, path string, commits []string, message string, before func() error) (MergeResult, error) {
 	var res MergeResult
 	t, err := r.tree(path)
 	if err == nil {
@@ -43,6 +49,18 @@ func (r *Repo) Merge(ctx context.Context, path string, commits []string, message
 		if want[i], err = r.tipOf(ctx, c); err != nil {
 			return res, err
 		}
+	}
+	contained := map[string]bool{}
+	for _, c := range want {
+		// A failure has its answer below.
+		contained[c], _ = isAncestor(ctx, t.readCall(), c, "HEAD")
+	}
+	if !slices.ContainsFunc(want, func(c string) bool { return !contained[c] }) {
+		head, err := t.made(ctx)
+		return MergeResult{Before: head, Head: head, Contained: want}, err
+	}
+	if err := before(); err != nil {
+		return res, err
 	}
 	st, err := t.status(ctx)
 	if err != nil {
@@ -77,7 +95,10 @@ func (r *Repo) Merge(ctx context.Context, path string, commits []string, message
 	}
 	r.step("merge-begun")
 	for _, c := range want {
-		in, err := isAncestor(ctx, t.readCall(), c, "HEAD")
+		in, err := contained[c], error(nil)
+		if !in && len(res.Merged) > 0 {
+			in, err = isAncestor(ctx, t.readCall(), c, "HEAD")
+		}
 		if err == nil && in {
 			res.Contained = append(res.Contained, c)
 			continue

@@ -193,6 +193,9 @@ func (r *Repo) Resolve(ctx context.Context, rev string) (string, error) {
 // tipOf returns the commit of a branch, or else that rev names: where a tag has the name of a
 // branch, git takes the tag.
 func (r *Repo) tipOf(ctx context.Context, rev string) (string, error) {
+	if isObjectID(rev) { // git takes it for nothing else
+		return r.Resolve(ctx, rev)
+	}
 	tip, err := r.Resolve(ctx, "refs/heads/"+rev)
 	if team.ReasonOf(err) == team.ReasonUnknownRev {
 		return r.Resolve(ctx, rev)
