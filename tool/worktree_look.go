@@ -202,16 +202,6 @@ func (t *Team) diffSince(ctx context.Context, c Caller, r *worktree.Repo, m ledg
 // tasksLooked is how many of a member's newest tasks are looked at for the one it claimed last.
 const tasksLooked = 50
 
-// NoteChanges records which files a member has changed in its worktree, and warns of those
-// that others have changed too.
-func (t *Team) NoteChanges(ctx context.Context, m ledger.Member) error {
-	r, err := t.repo(ctx, m.Spec.Repo)
-	if err != nil {
-		return err
-	}
-	return t.saver().NoteChanges(ctx, r, m)
-}
-
 // LeaseIn takes a lease of files. Member is for a person who takes one in somebody's name; an
 // agent takes its own.
 type LeaseIn struct {

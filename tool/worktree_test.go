@@ -375,7 +375,7 @@ func TestNoteChanges(t *testing.T) {
 		}
 	}
 	for _, m := range []ledger.Member{ann, bob} {
-		g.ok(g.NoteChanges(ctx, m))
+		g.ok(g.SaveTree(ctx, m, "a test"))
 	}
 	mail(0)
 	g.write(filepath.Join(bob.Worktree, "shared"), "bob") // not committed
@@ -383,7 +383,7 @@ func TestNoteChanges(t *testing.T) {
 	g.commit(ann.Worktree)
 	for range 2 {
 		for _, m := range []ledger.Member{ann, bob} {
-			g.ok(g.NoteChanges(ctx, m))
+			g.ok(g.SaveTree(ctx, m, "a test"))
 		}
 	}
 	mail(1)

@@ -1,6 +1,7 @@
 package worktree
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -39,6 +40,13 @@ type stamp struct {
 //
 // Checkpoint returns the ref and whether it is new.
 func (r *Repo) Checkpoint(ctx context.Context, path, teamKey, agent, why string) (ref string, fresh bool, err error) {
+	return r.CheckpointNoting(ctx, path, teamKey, agent, why, nil)
+}
+
+// CheckpointNoting is Checkpoint. For a new checkpoint it calls note with what
+// the worktree has changed since its branch began. An error of note does not
+// prevent the checkpoint.
+func (r *Repo) CheckpointNoting(ctx context.Context, path, teamKey, agent, why string, note func(Touched) error) (ref string, fresh bool, err error) {
 	if err := checkOwner(teamKey, agent); err != nil {
 		return "", false, err
 	}
@@ -78,6 +86,12 @@ func (r *Repo) Checkpoint(ctx context.Context, path, teamKey, agent, why string)
 		now.Ref, now.Commit = last.Ref, last.Commit
 		return last.Ref, false, t.putStamp(now)
 	}
+	var noted error
+	if note != nil && st.Clean() {
+		// The status that was just read: nothing has been run since. The ref can
+		// wait, since the branch has everything.
+		noted = t.noteTouched(ctx, st, note)
+	}
 	if now.Ref, err = r.keepAt(ctx, checkpointRoot, teamKey, agent, sha); err != nil {
 		return "", false, err
 	}
@@ -85,11 +99,27 @@ func (r *Repo) Checkpoint(ctx context.Context, path, teamKey, agent, why string)
 	if err := t.putStamp(now); err != nil {
 		return now.Ref, true, err
 	}
-	list, err := r.Saves(ctx, KindCheckpoint, teamKey, agent)
-	if err == nil {
-		err = r.prune(ctx, list, checkpointsKept)
+	if note != nil && !st.Clean() {
+		// Saving took its time, and somebody is at work here: look again.
+		if st, noted = t.status(ctx); noted == nil {
+			noted = t.noteTouched(ctx, st, note)
+		}
 	}
-	return now.Ref, true, err
+	list, known := r.plainSaves(KindCheckpoint, teamKey, agent)
+	if !known {
+		if list, err = r.Saves(ctx, KindCheckpoint, teamKey, agent); err != nil {
+			return now.Ref, true, err
+		}
+	}
+	return now.Ref, true, cmp.Or(r.prune(ctx, list, checkpointsKept), noted)
+}
+
+func (t tree) noteTouched(ctx context.Context, st team.WorktreeStatus, note func(Touched) error) error {
+	w, err := t.touched(ctx, st)
+	if err != nil {
+		return err
+	}
+	return note(w)
 }
 
 // print returns a digest of everything that shows a change, or "" if timestamps

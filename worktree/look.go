@@ -262,26 +262,44 @@ func (r *Repo) canMergeTree(ctx context.Context) bool {
 	return r.hasMergeTree
 }
 
-// Touched returns the files that a worktree has changed since its branch began,
-// committed and uncommitted.
-func (r *Repo) Touched(ctx context.Context, path string) (head string, committed, dirty []string, err error) {
+// Touched has the files that a worktree has changed since its branch began.
+type Touched struct {
+	Head             string
+	Committed, Dirty []string
+}
+
+// Touched returns what a worktree has changed.
+func (r *Repo) Touched(ctx context.Context, path string) (Touched, error) {
 	t, err := r.tree(path)
 	if err != nil {
-		return "", nil, nil, err
+		return Touched{}, err
 	}
-	st, err := r.counted(ctx, t)
+	st, err := t.status(ctx)
 	if err != nil {
-		return "", nil, nil, err
+		return Touched{}, err
 	}
+	return t.touched(ctx, st)
+}
+
+// touched is Touched for a status.
+func (t tree) touched(ctx context.Context, st team.WorktreeStatus) (w Touched, err error) {
+	w.Head = st.Head
 	for _, c := range st.Changes {
 		if !c.Nested() {
-			dirty = append(dirty, c.Path)
+			w.Dirty = append(w.Dirty, c.Path)
 		}
 	}
-	if st.Base != "" && st.Head != "" && st.Ahead > 0 {
-		committed, err = t.filesOf(ctx, st.Base, st.Head)
+	if st.Base == "" || st.Head == "" || st.Base == st.Head {
+		return w, nil
 	}
-	return st.Head, committed, dirty, err
+	// Of a branch that was set back before its base this lists nothing.
+	out, err := t.read(ctx, "diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", st.Base+"..."+st.Head, "--")
+	if exitStatus(err) == 128 { // no common history
+		w.Committed, err = t.filesOf(ctx, st.Base, st.Head)
+		return w, err
+	}
+	w.Committed = lines(out, 0)
+	return w, failed("list the files of "+t.at, err)
 }
 
 // Sides returns the files that each of two commits has changed since their

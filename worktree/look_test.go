@@ -105,10 +105,9 @@ func TestTouchedAndSides(t *testing.T) {
 	f.commitAll(b.Path, "b")
 	headB := f.head(b.Path)
 	f.write("wt/b/sub/b.txt", "dirty\n")
-	head, committed, dirty, err := f.repo.Touched(f.ctx(), b.Path)
-	f.must(err)
-	if head != headB || !cmp.Equal(committed, []string{"a.txt", "b-only.txt"}) || !cmp.Equal(dirty, []string{"sub/b.txt"}) {
-		t.Errorf("%s %q %q", head, committed, dirty)
+	got, err := f.repo.Touched(f.ctx(), b.Path)
+	if d := cmp.Diff(Touched{headB, []string{"a.txt", "b-only.txt"}, []string{"sub/b.txt"}}, got); err != nil || d != "" {
+		t.Errorf("%v\n%s", err, d)
 	}
 	onA, onB, err := f.repo.Sides(f.ctx(), headA, headB)
 	f.must(err)

@@ -93,16 +93,8 @@ func branchRefIn(common, name string) (tip string, known bool) {
 
 // packedRef looks up a ref in packed-refs.
 func packedRef(common, ref string) (sha string, known bool) {
-	path := filepath.Join(common, "packed-refs")
-	info, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", true
-	}
-	if err != nil || info.Size() > packedMost {
-		return "", false
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
+	data, known := packedRefs(common)
+	if !known {
 		return "", false
 	}
 	end := bytes.Index(data, []byte(" "+ref+"\n"))
@@ -111,6 +103,59 @@ func packedRef(common, ref string) (sha string, known bool) {
 	}
 	sha = objectID(data[bytes.LastIndexByte(data[:end], '\n')+1 : end])
 	return sha, sha != ""
+}
+
+// packedRefs returns the contents of packed-refs.
+func packedRefs(common string) (data []byte, known bool) {
+	path := filepath.Join(common, "packed-refs")
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, true
+	}
+	if err != nil || info.Size() > packedMost {
+		return nil, false
+	}
+	data, err = os.ReadFile(path)
+	return data, err == nil
+}
+
+// refsBelow returns the refs of a directory such as refs/teamctl/x, with what
+// they point to.
+func refsBelow(common, dir string) (refs map[string]string, known bool) {
+	if _, err := os.Lstat(filepath.Join(common, "reftable")); !errors.Is(err, fs.ErrNotExist) {
+		return nil, false
+	}
+	refs = map[string]string{}
+	at := filepath.Join(common, filepath.FromSlash(dir))
+	entries, err := os.ReadDir(at) // before packed-refs, as in branchRefIn
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, false
+	}
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), ".lock") {
+			continue // of a git that is writing it
+		}
+		if !e.Type().IsRegular() {
+			return nil, false
+		}
+		data, err := os.ReadFile(filepath.Join(at, e.Name()))
+		sha := objectID(data)
+		if err != nil || sha == "" {
+			return nil, false
+		}
+		refs[dir+"/"+e.Name()] = sha
+	}
+	packed, known := packedRefs(common)
+	for line := range bytes.Lines(packed) {
+		sha, ref, ok := strings.Cut(strings.TrimSuffix(string(line), "\n"), " ")
+		if name, below := strings.CutPrefix(ref, dir+"/"); !ok || !below || refs[ref] != "" {
+			continue
+		} else if !isObjectID(sha) || strings.Contains(name, "/") {
+			return nil, false
+		}
+		refs[ref] = sha
+	}
+	return refs, known
 }
 
 // objectID returns the object name in data, with or without a newline, or "".

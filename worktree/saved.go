@@ -53,13 +53,30 @@ func (r *Repo) Saves(ctx context.Context, kind, teamKey, agent string) ([]team.S
 			list = append(list, s)
 		}
 	}
+	newestFirst(list)
+	return list, nil
+}
+
+func newestFirst(list []team.SavedWork) {
 	slices.SortStableFunc(list, func(a, b team.SavedWork) int {
 		if c := b.At.Compare(a.At); c != 0 {
 			return c
 		}
 		return strings.Compare(b.Ref, a.Ref)
 	})
-	return list, nil
+}
+
+// plainSaves is Saves without what only the commits tell; known is false if the
+// files do not show the refs.
+func (r *Repo) plainSaves(kind, teamKey, agent string) (list []team.SavedWork, known bool) {
+	refs, known := refsBelow(r.common, refsRoot+kind+"/"+teamKey+"/"+agent)
+	for ref, sha := range refs {
+		if s, ok := parseSaved(strings.Join([]string{ref, sha, "", "", ""}, "\x00")); ok {
+			list = append(list, s)
+		}
+	}
+	newestFirst(list)
+	return list, known
 }
 
 func orOne(agent string) string {

@@ -270,19 +270,16 @@ type ownWorkspace struct {
 
 // Checkpoint is agent.Checkpointer.
 func (w ownWorkspace) Checkpoint(ctx context.Context, why string) error {
-	_, fresh, err := w.repo.Checkpoint(ctx, w.path, w.team.Layout.Key, w.name, why)
-	if err != nil || !fresh {
-		return err
-	}
-	return w.team.NoteChanges(ctx, w.member)
+	return w.team.SaveTree(ctx, w.member, why)
 }
 
 // Merge saves the state first, as does every step that may go wrong.
 func (w ownWorkspace) Merge(ctx context.Context, commits []string, message string) error {
-	if _, _, err := w.repo.Checkpoint(ctx, w.path, w.team.Layout.Key, w.name, "before a merge"); err != nil {
+	_, err := w.repo.MergeAfter(ctx, w.path, commits, message, func() error {
+		_, _, err := w.repo.Checkpoint(ctx, w.path, w.team.Layout.Key, w.name, "before a merge")
 		return err
-	}
-	return w.workspace.Merge(ctx, commits, message)
+	})
+	return err
 }
 
 // Merge is agent.Workspace.

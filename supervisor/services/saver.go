@@ -24,11 +24,9 @@ type Saver struct {
 // Save takes a checkpoint of a member's worktree. If it is a new one, Save warns about files that
 // other members have changed as well. An unchanged worktree costs one git status.
 func (v Saver) Save(ctx context.Context, r *worktree.Repo, m ledger.Member, why string) (ref string, fresh bool, err error) {
-	ref, fresh, err = r.Checkpoint(ctx, m.Worktree, v.Layout.Key, m.Name, why)
-	if err != nil || !fresh {
-		return ref, fresh, err
-	}
-	return ref, fresh, v.NoteChanges(ctx, r, m)
+	return r.CheckpointNoting(ctx, m.Worktree, v.Layout.Key, m.Name, why, func(w worktree.Touched) error {
+		return v.note(ctx, r, m, w)
+	})
 }
 
 func (v Saver) post(ctx context.Context, in ledger.NewMessage) (ledger.Message, error) {
@@ -36,33 +34,30 @@ func (v Saver) post(ctx context.Context, in ledger.NewMessage) (ledger.Message, 
 	return msg, err
 }
 
-// NoteChanges records which files a member has changed. As soon as another member has changed one
-// of them too, it warns both and the lead. It is called when something in the worktree has
-// changed, when a member goes idle and when a task is done. Changes merged from the other member
-// are no overlap.
-func (v Saver) NoteChanges(ctx context.Context, r *worktree.Repo, m ledger.Member) error {
-	_, err := v.noteChanges(ctx, r, m)
-	return err
-}
-
-// noteChanges is NoteChanges, and returns the files.
+// noteChanges looks at a worktree, notes what the member has changed, and returns the files.
 func (v Saver) noteChanges(ctx context.Context, r *worktree.Repo, m ledger.Member) ([]string, error) {
-	head, committed, dirty, err := r.Touched(ctx, m.Worktree)
+	w, err := r.Touched(ctx, m.Worktree)
 	if err != nil {
 		return nil, err
 	}
-	paths := slices.Concat(committed, dirty)
-	files := make([]ledger.Touch, 0, len(committed)+len(dirty))
-	for _, p := range dirty {
+	return slices.Concat(w.Committed, w.Dirty), v.note(ctx, r, m, w)
+}
+
+// note records which files a member has changed. As soon as another member has changed one of them
+// too, it warns both and the lead. It is called when something in the worktree has changed, when a
+// member goes idle and when a task is done. Changes merged from the other member are no overlap.
+func (v Saver) note(ctx context.Context, r *worktree.Repo, m ledger.Member, w worktree.Touched) error {
+	files := make([]ledger.Touch, 0, len(w.Committed)+len(w.Dirty))
+	for _, p := range w.Dirty {
 		files = append(files, ledger.Touch{Path: InRepo(m.Spec.Repo, p), Dirty: true})
 	}
-	for _, p := range committed {
+	for _, p := range w.Committed {
 		files = append(files, ledger.Touch{Path: InRepo(m.Spec.Repo, p)})
 	}
 	led := v.Ledger.As(m.Name)
 	shared, err := led.SetTouched(ctx, m.SessionKey, files)
 	if err != nil || len(shared) == 0 {
-		return paths, err
+		return err
 	}
 	var errs []error
 	for len(shared) > 0 {
@@ -70,10 +65,10 @@ func (v Saver) noteChanges(ctx context.Context, r *worktree.Repo, m ledger.Membe
 		if n < 0 {
 			n = len(shared)
 		}
-		errs = append(errs, v.warnOverlap(ctx, led, r, m, head, shared[:n]))
+		errs = append(errs, v.warnOverlap(ctx, led, r, m, w.Head, shared[:n]))
 		shared = shared[n:]
 	}
-	return paths, errors.Join(errs...)
+	return errors.Join(errs...)
 }
 
 // warnOverlap examines the files that two members share, and warns both if each has changed them
