@@ -54,10 +54,7 @@ func (r *Repo) tryInspect(ctx context.Context, t tree, wait time.Duration) (f fa
 		return f, err
 	}
 	defer drop()
-	if f.status, err = t.statusWith(ctx, index); err != nil {
-		return f, err
-	}
-	if f.hidden, err = t.ignored(ctx); err != nil {
+	if f.status, f.hidden, err = t.statusIgnored(ctx, index); err != nil {
 		return f, err
 	}
 	if err := t.nested(ctx, entries, f.status.Changes, f.hidden); err != nil {

@@ -143,8 +143,8 @@ func TestFewGits(t *testing.T) {
 	}
 	_, err = f.repo.Remove(f.ctx(), w.Path, RemoveIn{DeleteBranch: true})
 	f.must(err)
-	// Twice status and ignored files; the end of the branch.
-	if n := gits(); n > 5 {
+	// Twice the status with the ignored files; the end of the branch.
+	if n := gits(); n > 3 {
 		t.Errorf("a removal starts git %d times", n)
 	}
 
@@ -156,7 +156,7 @@ func TestFewGits(t *testing.T) {
 	gits()
 	res, err := f.repo.Remove(f.ctx(), w.Path, RemoveIn{DeleteBranch: true, Checked: true})
 	// The last inspection; the search for the branch's commits in others, and its end.
-	if n := gits(); err != nil || !res.BranchDeleted || n > 4 {
+	if n := gits(); err != nil || !res.BranchDeleted || n > 3 {
 		t.Errorf("a removal after a check starts git %d times: %+v %v", n, res, err)
 	}
 }

@@ -61,7 +61,19 @@ func (t tree) status(ctx context.Context) (team.WorktreeStatus, error) { return 
 
 // statusWith reads the status with another index file, or its own for "".
 func (t tree) statusWith(ctx context.Context, index string) (team.WorktreeStatus, error) {
-	c := t.readCall("status", "--porcelain=v2", "-z", "--branch", "--untracked-files=all", "--ignore-submodules=none")
+	s, _, err := t.statusAnd(ctx, index)
+	return s, err
+}
+
+// statusIgnored is statusWith, and returns what ignored returns in the same
+// look. A directory of which git ignores each file, but not the directory, is
+// listed by its files.
+func (t tree) statusIgnored(ctx context.Context, index string) (team.WorktreeStatus, []string, error) {
+	return t.statusAnd(ctx, index, "--ignored=matching")
+}
+
+func (t tree) statusAnd(ctx context.Context, index string, more ...string) (_ team.WorktreeStatus, ignored []string, err error) {
+	c := t.readCall(append([]string{"status", "--porcelain=v2", "-z", "--branch", "--untracked-files=all", "--ignore-submodules=none"}, more...)...)
 	// git 2.17 does not have --no-renames.
 	c.conf = []string{"status.renames=false", "diff.renames=false"}
 	if index != "" {
@@ -69,18 +81,18 @@ func (t tree) statusWith(ctx context.Context, index string) (team.WorktreeStatus
 	}
 	out, err := git(ctx, c)
 	if err != nil {
-		return team.WorktreeStatus{}, failed("read the status of "+t.at, err)
+		return team.WorktreeStatus{}, nil, failed("read the status of "+t.at, err)
 	}
-	s, err := parseStatus(out)
+	s, ignored, err := parseStatus(out)
 	if err != nil {
-		return team.WorktreeStatus{}, team.Errorf(team.CodeInternal, "read the status of %s: %w", t.at, err).WithReason(team.ReasonGitFailed)
+		return team.WorktreeStatus{}, nil, team.Errorf(team.CodeInternal, "read the status of %s: %w", t.at, err).WithReason(team.ReasonGitFailed)
 	}
 	s.Path = t.at
 	if s.Operation, err = t.operation(); err != nil {
-		return team.WorktreeStatus{}, err
+		return team.WorktreeStatus{}, nil, err
 	}
 	s.Base, s.Ahead, s.Behind = t.recorded().Base, -1, -1
-	return s, nil
+	return s, ignored, nil
 }
 
 // changes returns only the list of changes, read with the given index file.
@@ -103,16 +115,16 @@ func (t tree) leftRight(ctx context.Context, a, b string) (left, right int, err 
 }
 
 // parseStatus parses `git status --porcelain=v2 -z --branch` (git-status(1),
-// "Porcelain Format Version 2"). An unknown line is an error.
-func parseStatus(out []byte) (team.WorktreeStatus, error) {
-	var s team.WorktreeStatus
+// "Porcelain Format Version 2"), with the ignored paths. An unknown line is an
+// error.
+func parseStatus(out []byte) (s team.WorktreeStatus, ignored []string, err error) {
 	seen := false
 	entries := lines(out, 0)
 	for i := 0; i < len(entries); i++ {
 		e := entries[i]
 		kind, rest, ok := strings.Cut(e, " ")
 		if !ok {
-			return s, fmt.Errorf("invalid status entry %q", e)
+			return s, nil, fmt.Errorf("invalid status entry %q", e)
 		}
 		var c team.FileChange
 		switch kind {
@@ -129,6 +141,7 @@ func parseStatus(out []byte) (team.WorktreeStatus, error) {
 			}
 			continue
 		case "!":
+			ignored = append(ignored, rest)
 			continue
 		case "?":
 			s.Untracked++
@@ -140,7 +153,7 @@ func parseStatus(out []byte) (team.WorktreeStatus, error) {
 			fields := map[string]int{"1": 8, "2": 9, "u": 10}[kind]
 			f := strings.SplitN(rest, " ", fields)
 			if len(f) != fields || len(f[0]) != 2 {
-				return s, fmt.Errorf("invalid status entry %q", e)
+				return s, nil, fmt.Errorf("invalid status entry %q", e)
 			}
 			c = team.FileChange{Path: f[fields-1], Index: f[0][:1], Work: f[0][1:], Sub: f[1], Unmerged: kind == "u"}
 			if kind == "u" {
@@ -152,7 +165,7 @@ func parseStatus(out []byte) (team.WorktreeStatus, error) {
 				i++
 			}
 		default:
-			return s, fmt.Errorf("invalid status entry %q", e)
+			return s, nil, fmt.Errorf("invalid status entry %q", e)
 		}
 		switch {
 		case c.Unmerged:
@@ -168,9 +181,9 @@ func parseStatus(out []byte) (team.WorktreeStatus, error) {
 		s.Changes = append(s.Changes, c)
 	}
 	if !seen {
-		return s, fmt.Errorf("no branch in %s bytes of status", strconv.Itoa(len(out)))
+		return s, nil, fmt.Errorf("no branch in %s bytes of status", strconv.Itoa(len(out)))
 	}
-	return s, nil
+	return s, ignored, nil
 }
 
 // summary counts the uncommitted changes in a few words.

@@ -162,16 +162,16 @@ func TestStatusUnknown(t *testing.T) {
 
 func TestParseStatus(t *testing.T) {
 	t.Parallel()
-	if _, err := parseStatus([]byte("# branch.oid abc\x00# branch.head main\x00X what\x00")); err == nil {
+	if _, _, err := parseStatus([]byte("# branch.oid abc\x00# branch.head main\x00X what\x00")); err == nil {
 		t.Error("an unknown entry was ignored")
 	}
-	if _, err := parseStatus([]byte("# branch.head main\x001 M. N... 100644\x00")); err == nil {
+	if _, _, err := parseStatus([]byte("# branch.head main\x001 M. N... 100644\x00")); err == nil {
 		t.Error("a short entry was ignored")
 	}
-	if _, err := parseStatus(nil); err == nil {
+	if _, _, err := parseStatus(nil); err == nil {
 		t.Error("nothing is not clean")
 	}
-	s, err := parseStatus([]byte("# branch.oid (initial)\x00# branch.head main\x00" +
+	s, _, err := parseStatus([]byte("# branch.oid (initial)\x00# branch.head main\x00" +
 		"2 R. N... 100644 100644 100644 a b R100 new name\x00old name\x00" +
 		"u UU N... 100644 100644 100644 100644 a b c both\x00"))
 	if err != nil || s.Head != "" || s.Staged != 1 || s.Unmerged != 1 || len(s.Changes) != 2 || s.Changes[0].Path != "new name" || s.Changes[1].Path != "both" {
