@@ -1,6 +1,9 @@
 package main
 
 import (
+	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
@@ -28,6 +31,11 @@ func TestFullScreenFrozen(t *testing.T) {
 		return silent.MatchString(s.screen())
 	})
 	s.sees("ann with its age", regexp.MustCompile(`\? ann +\w+ +\d\d:\d\d`).MatchString)
+	s.types("Escape")
+	s.sees("the list of teams with it", func(text string) bool {
+		return strings.Contains(text, "TEAMS 1") && strings.Contains(text, "supervisor has not answered since")
+	})
+	s.types("Enter")
 	r.kill(r.proc("ann").Agent)
 
 	plain := r.sit("two", 100, 24) // opened while it is stopped
@@ -35,6 +43,33 @@ func TestFullScreenFrozen(t *testing.T) {
 	plain.sees("the same in a line", func(text string) bool {
 		return silent.MatchString(text) && strings.Contains(text, "the supervisor does not answer: what is said")
 	})
+	plain.run("teams")
+	plain.shows("team f: supervisor has not answered since")
+	line := exec.Command(r.exe, "status", "--all", "--follow", "--json")
+	line.Dir, line.Env = r.dir, r.env
+	file, err := os.Create(filepath.Join(r.dir, "lines"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	line.Stdout = file
+	err = line.Start()
+	_ = file.Close() // the command has its own
+	if err != nil {
+		t.Fatal(err)
+	}
+	newest := func() string {
+		b, err := os.ReadFile(file.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := strings.Split(strings.TrimSpace(string(b)), "\n")
+		return all[len(all)-1]
+	}
+	defer func() {
+		_ = line.Process.Kill()
+		_ = line.Wait() // it was killed
+	}()
+	r.until("the line to have it", func() bool { return strings.Contains(newest(), `"supervisorSilent":true`) })
 	if !silent.MatchString(s.screen()) {
 		t.Errorf("the screen does not report it any more:\n%s", s.screen())
 	}
@@ -44,6 +79,7 @@ func TestFullScreenFrozen(t *testing.T) {
 		return regexp.MustCompile(`[^?] ann +failed`).MatchString(text) && !silent.MatchString(text)
 	})
 	plain.shows("the supervisor answers again.")
+	r.until("the line not to have it", func() bool { return !strings.Contains(newest(), "supervisorSilent") })
 	r.state("ann", team.Failed)
 	s.types("q")
 	s.left()

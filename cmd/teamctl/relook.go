@@ -152,8 +152,11 @@ func fitted(text string, size func() (cols, rows int)) string {
 // set. ctx is cancelled, with the reason in stop, when the team's supervisor stops answering.
 func (a *app) changes(ctx context.Context, all bool) (_ context.Context, changes <-chan struct{}, stop func(*error), err error) {
 	if all {
-		changes, stop, err := a.teamsChange(ctx)
-		return ctx, changes, func(*error) { stop() }, err
+		teams, err := a.followTeams(ctx, nil)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		return ctx, teams.Changes(), func(*error) { teams.Stop() }, nil
 	}
 	t, _, err := a.open(ctx)
 	if err != nil {

@@ -55,13 +55,13 @@ func (a *app) statusLine(cmd *cobra.Command, l statusLine) error {
 		defer done()
 	}
 	if !l.follow {
-		list, err := a.glances(ctx, l.all)
+		list, err := a.glances(ctx, l.all, unasked)
 		if err != nil {
 			return err
 		}
 		return put(list)
 	}
-	err := a.followGlances(ctx, l.all, distinct(put))
+	err := a.followGlances(ctx, l.all, nil, distinct(put))
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return nil
 	}
@@ -98,9 +98,10 @@ func distinct(put func([]view.Glance) error) func([]view.Glance) error {
 	}
 }
 
-// glances reads the current team, if there is one, or all teams. It starts no supervisor, since a
-// status bar calls it every few seconds.
-func (a *app) glances(ctx context.Context, all bool) ([]view.Glance, error) {
+// glances reads the current team, if there is one, or all teams. silent returns since when the
+// supervisor of a team has not answered, zero if it does. It starts no supervisor and asks none,
+// since a status bar calls it every few seconds.
+func (a *app) glances(ctx context.Context, all bool, silent func(key string) time.Time) ([]view.Glance, error) {
 	env, err := a.tools()
 	if err != nil {
 		return nil, err
@@ -118,7 +119,7 @@ func (a *app) glances(ctx context.Context, all bool) ([]view.Glance, error) {
 	}
 	list := make([]view.Glance, 0, len(keys))
 	for _, key := range keys {
-		g, err := glance(ctx, env, key)
+		g, err := glance(ctx, env, key, silent(key))
 		if err != nil && !all {
 			return nil, err
 		}
@@ -130,22 +131,26 @@ func (a *app) glances(ctx context.Context, all bool) ([]view.Glance, error) {
 	return list, nil
 }
 
-func glance(ctx context.Context, env *tool.Env, key string) (view.Glance, error) {
+// unasked is the silence of supervisors that are not asked.
+func unasked(string) time.Time { return time.Time{} }
+
+func glance(ctx context.Context, env *tool.Env, key string, silent time.Time) (view.Glance, error) {
 	t, err := env.Open(ctx, key)
 	if err != nil {
 		return view.Glance{}, err
 	}
-	g, err := look.Glance(ctx, t)
+	g, err := look.Glance(ctx, t, silent)
 	return g, errors.Join(err, t.Close())
 }
 
-// followGlances calls put now and after every change until it fails or ctx ends.
-func (a *app) followGlances(ctx context.Context, all bool, put func([]view.Glance) error) (err error) {
+// followGlances calls put now and after every change until it fails or ctx ends. looks is as in
+// view.Interest.
+func (a *app) followGlances(ctx context.Context, all bool, looks <-chan bool, put func([]view.Glance) error) (err error) {
 	if !all {
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
 		err := a.withTeam(ctx, func(t *tool.Team, _ tool.Caller) error {
-			return look.Follow(ctx, t, func() view.Interest { return view.Interest{Tasks: boardTasks} }, func(s view.Snapshot) {
+			return look.Follow(ctx, t, func() view.Interest { return view.Interest{Tasks: boardTasks, Looks: looks} }, func(s view.Snapshot) {
 				if err := put([]view.Glance{view.GlanceOf(s)}); err != nil {
 					cancel(err)
 				}
@@ -156,18 +161,18 @@ func (a *app) followGlances(ctx context.Context, all bool, put func([]view.Glanc
 		}
 		return err
 	}
-	changes, stop, err := a.teamsChange(ctx)
+	teams, err := a.followTeams(ctx, looks)
 	if err != nil {
 		return err
 	}
-	defer stop()
+	defer teams.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-changes:
+		case <-teams.Changes():
 		}
-		list, err := a.glances(ctx, true)
+		list, err := a.glances(ctx, true, teams.Silence)
 		if err != nil {
 			return err
 		}
@@ -182,6 +187,15 @@ func (a *app) followGlances(ctx context.Context, all bool, put func([]view.Glanc
 			return ctx.Err()
 		}
 	}
+}
+
+// followTeams follows all teams. looks is as in view.Interest.
+func (a *app) followTeams(ctx context.Context, looks <-chan bool) (*look.Teams, error) {
+	env, err := a.tools()
+	if err != nil {
+		return nil, err
+	}
+	return look.FollowTeams(ctx, env, looks)
 }
 
 // tmuxOption is the user option of tmux that has the line, and tmuxOptionBy the process that has

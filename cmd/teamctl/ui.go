@@ -206,7 +206,7 @@ type screenHome struct {
 	teams map[string]*screenTeam
 }
 
-func (h *screenHome) Teams(ctx context.Context, each func([]view.Glance)) error {
+func (h *screenHome) Teams(ctx context.Context, looks <-chan bool, each func([]view.Glance)) error {
 	env, err := h.app.tools()
 	if err == nil {
 		err = os.MkdirAll(env.Home.TeamsDir(), 0o700) // to be watched: the first team may be made elsewhere
@@ -214,7 +214,14 @@ func (h *screenHome) Teams(ctx context.Context, each func([]view.Glance)) error 
 	if err != nil {
 		return err
 	}
-	return h.app.followGlances(ctx, true, func(list []view.Glance) error {
+	list, err := h.app.glances(ctx, true, unasked)
+	if err != nil {
+		return err
+	}
+	if each(list); ctx.Err() != nil { // one list was enough: no team is followed for it
+		return ctx.Err()
+	}
+	return h.app.followGlances(ctx, true, looks, func(list []view.Glance) error {
 		each(list)
 		return nil
 	})

@@ -12,11 +12,12 @@ const gazeFor = 5 * time.Second
 // gaze is whether a person may look at the screen.
 type gaze struct {
 	focused bool
-	looks   chan bool // see view.Interest
+	looks   chan bool // see view.Interest; for the team
+	teams   chan bool // the same for the list of teams
 	told    time.Time // when looks was last told
 }
 
-func newGaze() gaze { return gaze{focused: true, looks: make(chan bool, 1)} }
+func newGaze() gaze { return gaze{focused: true, looks: make(chan bool, 1), teams: make(chan bool, 1)} }
 
 // input takes an input. One that does not change the focus says that somebody looks.
 func (g *gaze) input(e term.Event) {
@@ -28,12 +29,14 @@ func (g *gaze) input(e term.Event) {
 		return
 	}
 	g.told = now
-	select {
-	case <-g.looks: // only the newest counts
-	default:
-	}
-	select {
-	case g.looks <- g.focused:
-	default:
+	for _, c := range []chan bool{g.looks, g.teams} {
+		select {
+		case <-c: // only the newest counts
+		default:
+		}
+		select {
+		case c <- g.focused:
+		default:
+		}
 	}
 }

@@ -15,15 +15,18 @@ func TestGaze(t *testing.T) {
 		g := newGaze()
 		told := func(e term.Event) string {
 			g.input(e)
-			select {
-			case here := <-g.looks:
-				if here {
-					return "looks"
+			got := [2]string{}
+			for i, c := range []<-chan bool{g.looks, g.teams} {
+				select {
+				case here := <-c:
+					got[i] = map[bool]string{true: "looks", false: "left"}[here]
+				default:
 				}
-				return "left"
-			default:
-				return ""
 			}
+			if got[0] != got[1] {
+				t.Errorf("the team is told %q, the list of teams %q", got[0], got[1])
+			}
+			return got[0]
 		}
 		key := term.Event{Kind: term.Key, Key: "j"}
 		for i, step := range []struct {

@@ -32,11 +32,11 @@ type fuzzed struct {
 	answered []view.Deed
 }
 
-func (f *fuzzed) Teams(context.Context, func([]view.Glance)) error { return nil }
-func (f *fuzzed) Open(context.Context, string) (view.Team, error)  { return f, nil }
-func (f *fuzzed) Mail(context.Context) ([]view.Message, error)     { return nil, nil }
-func (f *fuzzed) Usage(context.Context) (view.Usage, error)        { return view.Usage{}, nil }
-func (f *fuzzed) Merges(context.Context) ([]view.Merge, error)     { return nil, nil }
+func (f *fuzzed) Teams(context.Context, <-chan bool, func([]view.Glance)) error { return nil }
+func (f *fuzzed) Open(context.Context, string) (view.Team, error)               { return f, nil }
+func (f *fuzzed) Mail(context.Context) ([]view.Message, error)                  { return nil, nil }
+func (f *fuzzed) Usage(context.Context) (view.Usage, error)                     { return view.Usage{}, nil }
+func (f *fuzzed) Merges(context.Context) ([]view.Merge, error)                  { return nil, nil }
 func (f *fuzzed) Task(context.Context, string) (view.TaskDetail, error) {
 	return view.TaskDetail{}, nil
 }

@@ -119,32 +119,50 @@ func (t *talk) begin() {
 	t.teams()
 }
 
-// teams lists the teams of the machine, once.
+// silenceFor is how long the supervisors of a list of teams may take to turn out silent.
+const silenceFor = time.Minute
+
+// teams lists the teams of the machine, once, and then the supervisors that do not answer.
 func (t *talk) teams() {
-	ctx, cancel := context.WithCancel(t.ctx)
+	ctx, cancel := context.WithTimeout(t.ctx, silenceFor)
 	t.all.Go(func() {
 		defer cancel()
-		err := t.p.Home.Teams(ctx, func(list []view.Glance) {
-			cancel()
-			t.later(func() {
-				if len(list) == 0 && t.p.Start != nil {
-					t.start()
-					return
+		listed, silent := false, map[string]bool{}
+		err := t.p.Home.Teams(ctx, nil, func(list []view.Glance) {
+			if !listed {
+				listed = true
+				t.later(func() { t.list(list) })
+			}
+			for _, g := range list {
+				if g.Silent && !silent[g.Team] {
+					silent[g.Team] = true
+					t.later(func() { t.say("team %s: %s, facts are of then.", view.Clean(g.Team), view.DownWords(g.Down, true)) })
 				}
-				for i, g := range list {
-					what := strings.TrimSpace(strings.TrimPrefix(g.String(), view.Clean(g.Team)))
-					if g.Unread != "" {
-						what = "cannot be read: " + view.Clean(g.Unread)
-					}
-					t.say("team %d of %d: %s, %d need you, %s", i+1, len(list), view.Clean(g.Team), g.Needs, what)
-				}
-				t.say("team NAME opens one.")
-			})
+			}
 		})
-		if err != nil && t.ctx.Err() == nil && !errors.Is(err, context.Canceled) {
+		if err != nil && ctx.Err() == nil {
 			t.later(func() { t.fail(err) })
 		}
 	})
+}
+
+// list lists teams.
+func (t *talk) list(teams []view.Glance) {
+	if len(teams) == 0 && t.p.Start != nil {
+		t.start()
+		return
+	}
+	for i, g := range teams {
+		what := strings.TrimSpace(strings.TrimPrefix(g.String(), view.Clean(g.Team)))
+		switch {
+		case g.Unread != "":
+			what = "cannot be read: " + view.Clean(g.Unread)
+		case !g.Down.IsZero():
+			what += ", " + view.DownWords(g.Down, g.Silent)
+		}
+		t.say("team %d of %d: %s, %d need you, %s", i+1, len(teams), view.Clean(g.Team), g.Needs, what)
+	}
+	t.say("team NAME opens one.")
 }
 
 // later has a change made by the goroutine that owns the screen.

@@ -17,7 +17,7 @@ import (
 // interest.
 type still struct{ view.Team }
 
-func (still) Teams(context.Context, func([]view.Glance)) error { return nil }
+func (still) Teams(context.Context, <-chan bool, func([]view.Glance)) error { return nil }
 
 func (s still) Open(context.Context, string) (view.Team, error) { return s, nil }
 

@@ -218,7 +218,7 @@ func (t *talk) openFirst() {
 	ctx, cancel := context.WithCancel(t.ctx)
 	t.all.Go(func() {
 		defer cancel()
-		_ = t.p.Home.Teams(ctx, func(list []view.Glance) {
+		_ = t.p.Home.Teams(ctx, nil, func(list []view.Glance) {
 			cancel()
 			t.later(func() {
 				if len(list) == 1 {

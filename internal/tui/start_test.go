@@ -25,7 +25,7 @@ type bare struct {
 	fails error
 }
 
-func (b *bare) Teams(ctx context.Context, each func([]view.Glance)) error {
+func (b *bare) Teams(ctx context.Context, _ <-chan bool, each func([]view.Glance)) error {
 	b.mu.Lock()
 	b.told = each
 	list := b.teams

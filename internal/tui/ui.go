@@ -511,7 +511,7 @@ func (r *run) goTo(p place) {
 	r.stopTeams = cancel
 	r.all.Go(func() {
 		defer r.caught()
-		err := r.ui.Home.Teams(ctx, func(list []view.Glance) {
+		err := r.ui.Home.Teams(ctx, r.gaze.teams, func(list []view.Glance) {
 			select {
 			case r.changes <- func(*model) { r.glances(list) }:
 			case <-ctx.Done():

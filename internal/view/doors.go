@@ -7,9 +7,9 @@ import (
 
 // Home is a screen's access to the machine: its teams.
 type Home interface {
-	// Teams calls each with a one-line summary of all teams, now and after every change, from one
-	// goroutine, until ctx ends.
-	Teams(ctx context.Context, each func([]Glance)) error
+	// Teams calls each with a one-line summary of all teams, now and whenever a team or its
+	// supervisor has changed, from one goroutine, until ctx ends. looks is as in Interest.
+	Teams(ctx context.Context, looks <-chan bool, each func([]Glance)) error
 	// Open opens a team by its name. It is closed with the screen.
 	Open(ctx context.Context, name string) (Team, error)
 }

@@ -30,7 +30,7 @@ func newFake() *fake {
 	}}
 }
 
-func (f *fake) Teams(ctx context.Context, each func([]view.Glance)) error {
+func (f *fake) Teams(ctx context.Context, _ <-chan bool, each func([]view.Glance)) error {
 	each([]view.Glance{{Team: "demo"}})
 	<-ctx.Done()
 	return ctx.Err()

@@ -229,7 +229,7 @@ var errNoTeam = errors.New("there is no such team")
 func (s *Server) glances(ctx context.Context) (list []view.Glance, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	err = s.Home.Teams(ctx, func(g []view.Glance) {
+	err = s.Home.Teams(ctx, nil, func(g []view.Glance) {
 		list = g
 		cancel()
 	})

@@ -11,13 +11,25 @@ import (
 	"github.com/teamctl/teamctl/tool"
 )
 
-// pause is the minimum time between two snapshots: a person reads no faster.
+// pause is the minimum time between two reads: a person reads no faster.
 const pause = 200 * time.Millisecond
 
 // Follow calls each with a Snapshot of the team now, and again whenever the team has changed, or
 // its supervisor has ended, was replaced, or stops or continues to answer, until ctx ends, which
 // is not an error. It calls interest before each snapshot.
 func Follow(ctx context.Context, t *tool.Team, interest func() view.Interest, each func(view.Snapshot)) error {
+	return watch(ctx, t, interest().Looks, func(silent time.Time) (due time.Duration, err error) {
+		s, due, err := snapshot(ctx, t, interest().Tasks, silent)
+		if err == nil {
+			each(s)
+		}
+		return due, err
+	})
+}
+
+// watch calls read at the times of Follow, with the time since which the supervisor has not
+// answered, zero if it does. read returns when to read again even without a change, 0 for never.
+func watch(ctx context.Context, t *tool.Team, looks <-chan bool, read func(silent time.Time) (due time.Duration, err error)) error {
 	changes, stop, err := t.Ledger.Changes(ctx)
 	if err != nil {
 		return err
@@ -45,17 +57,15 @@ func Follow(ctx context.Context, t *tool.Team, interest func() view.Interest, ea
 	var p *pulse
 	defer func() { p.end() }()
 	for ctx.Err() == nil {
-		sup, err := t.Standing() // before the snapshot, which might see one that ends right after it
+		sup, err := t.Standing() // before the read, which might see one that ends right after it
 		if err != nil {
 			return err
 		}
-		want := interest()
-		var s view.Snapshot
 		var due time.Duration
-		next, err := p.follow(ctx, t, sup.PID, want.Looks)
+		next, err := p.follow(ctx, t, sup.PID, looks)
 		if err == nil {
 			p = next
-			s, due, err = snapshot(ctx, t, want.Tasks, p.silence())
+			due, err = read(p.silence())
 		}
 		if err != nil {
 			sup.Close()
@@ -64,7 +74,6 @@ func Follow(ctx context.Context, t *tool.Team, interest func() view.Interest, ea
 			}
 			return err
 		}
-		each(s)
 		p.read()
 		wait(ctx, due, changes, comes, sup.Ended, p.turned)
 		sup.Close()
@@ -72,7 +81,7 @@ func Follow(ctx context.Context, t *tool.Team, interest func() view.Interest, ea
 	return nil
 }
 
-// wait returns when the next snapshot is due, at least pause later.
+// wait returns when the next read is due, at least pause later.
 func wait(ctx context.Context, due time.Duration, changes, comes, ended, turned <-chan struct{}) {
 	rest := time.NewTimer(pause)
 	defer rest.Stop()

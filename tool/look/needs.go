@@ -24,18 +24,19 @@ const (
 
 // Needs returns what waits for a person in a team, without unread mail.
 func Needs(ctx context.Context, t *tool.Team) ([]view.Need, error) {
-	s, err := brief(ctx, t)
+	s, err := brief(ctx, t, time.Time{})
 	return s.Needs, err
 }
 
-// Glance returns a one-line summary of a team.
-func Glance(ctx context.Context, t *tool.Team) (view.Glance, error) {
-	s, err := brief(ctx, t)
+// Glance returns a one-line summary of a team whose supervisor has not answered since silent,
+// unless that is zero.
+func Glance(ctx context.Context, t *tool.Team, silent time.Time) (view.Glance, error) {
+	s, err := brief(ctx, t, silent)
 	return view.GlanceOf(s), err
 }
 
 // brief returns a Snapshot without events and with few tasks, but with counts of the whole board.
-func brief(ctx context.Context, t *tool.Team) (view.Snapshot, error) {
+func brief(ctx context.Context, t *tool.Team, silent time.Time) (view.Snapshot, error) {
 	members, err := t.Ledger.Members(ctx, false)
 	if err != nil {
 		return view.Snapshot{}, err
@@ -50,7 +51,7 @@ func brief(ctx context.Context, t *tool.Team) (view.Snapshot, error) {
 	for i, m := range members {
 		s.Members[i].StalledSince = state.Stalled(t.Layout, m, now)
 	}
-	if s.Down, err = down(ctx, t, members); err != nil {
+	if s.Down, s.Silent, err = unmaintained(ctx, t, members, silent); err != nil {
 		return view.Snapshot{}, err
 	}
 	u, err := t.Usage(ctx)

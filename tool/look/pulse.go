@@ -21,6 +21,9 @@ const (
 	// askFirst is the pause after a key, askMost the longest.
 	askFirst = 30 * time.Second
 	askMost  = time.Minute
+	// askGrid divides the pauses of the clock, which end at its multiples: a process that follows
+	// several teams wakes once to ask all of their supervisors.
+	askGrid = 5 * time.Second
 	// askAgain is the first pause after the connection of an open question has ended.
 	askAgain = time.Second
 )
@@ -117,7 +120,8 @@ func (p *pulse) rest(ctx context.Context) bool {
 		var clock <-chan time.Time
 		stop := func() bool { return true }
 		if p.here {
-			timer := time.NewTimer(p.pause - time.Since(p.last))
+			at := p.last.Add(p.pause)
+			timer := time.NewTimer(time.Until(at) - time.Duration(at.UnixNano())%askGrid)
 			clock, stop = timer.C, timer.Stop
 		}
 		due := false

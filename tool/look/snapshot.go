@@ -55,11 +55,8 @@ func snapshot(ctx context.Context, t *tool.Team, tasks int, silent time.Time) (s
 	for i, m := range members {
 		s.Members[i].StalledSince = state.Stalled(t.Layout, m, now)
 	}
-	if s.Down, err = down(ctx, t, members); err != nil {
+	if s.Down, s.Silent, err = unmaintained(ctx, t, members, silent); err != nil {
 		return s, 0, err
-	}
-	if !silent.IsZero() {
-		s.Down, s.Silent = silent, true
 	}
 	u, err := t.Usage(ctx)
 	if err != nil {
@@ -91,6 +88,16 @@ func Progress(name string, p tool.Progress) view.Snapshot {
 		return s
 	}
 	return filled(name, p.Tasks, stuck(p.Tasks), p.Members)
+}
+
+// unmaintained returns since when the ledger's state of members is unmaintained, and whether by a
+// supervisor that does not answer: one that has not since silent, unless that is zero.
+func unmaintained(ctx context.Context, t *tool.Team, members []ledger.Member, silent time.Time) (since time.Time, quiet bool, err error) {
+	if !silent.IsZero() {
+		return silent, true, nil
+	}
+	since, err = down(ctx, t, members)
+	return since, false, err
 }
 
 // down returns since when the ledger's state of members is unmaintained although members should be
