@@ -3,8 +3,8 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/internal/agentlab"
@@ -22,24 +22,44 @@ func (w *world) post(ctx context.Context, name string, letters []agentlab.Letter
 	return nil
 }
 
-// receipts records how far letters are by their receipts: all of them, or up to the first that is
-// not accepted, since each look starts a process. An accepted letter stays accepted.
+// receipts records how far letters are by their receipts, by one list of all messages, since each
+// look starts a process. A letter that is not accepted by the list is looked at by itself, which
+// reads the mailbox, too: all of them, or the first. An accepted letter stays accepted.
 func (w *world) receipts(ctx context.Context, letters []agentlab.Letter, all bool) error {
+	if !slices.ContainsFunc(letters, func(l agentlab.Letter) bool { return !l.Accepted() }) {
+		return nil
+	}
+	out, err := w.teamctl(ctx, "message", "ls", "--json")
+	if err != nil {
+		return err
+	}
+	var list struct {
+		Messages []struct {
+			ID         string
+			Deliveries []struct{ State string }
+		}
+	}
+	if err := json.Unmarshal([]byte(out), &list); err != nil {
+		return fmt.Errorf("read the list of messages: %w", err)
+	}
+	states := map[string]string{}
+	for _, m := range list.Messages {
+		if len(m.Deliveries) == 1 {
+			states[m.ID] = m.Deliveries[0].State
+		}
+	}
 	for i, l := range letters {
 		if l.Accepted() {
 			continue
 		}
-		out, err := w.teamctl(ctx, "message", "show", l.ID, "--json")
-		if err != nil {
+		letters[i].State = states[l.ID]
+		if letters[i].Accepted() {
+			continue
+		}
+		if letters[i].State, err = w.state(ctx, l.ID); err != nil {
 			return err
 		}
-		var m struct {
-			Deliveries []struct{ State string }
-		}
-		if err := json.Unmarshal([]byte(out), &m); err != nil || len(m.Deliveries) != 1 {
-			return errors.Join(err, fmt.Errorf("read %q: %d deliveries", out, len(m.Deliveries)))
-		}
-		if letters[i].State = m.Deliveries[0].State; !all && !letters[i].Accepted() {
+		if !all && !letters[i].Accepted() {
 			return nil
 		}
 	}
