@@ -319,8 +319,12 @@ func (r *Repo) Sides(ctx context.Context, a, b string) (onA, onB []string, err e
 		}
 		sides[i] = lines(out, 0)
 	}
-	if len(sides[0]) == 0 || len(sides[1]) == 0 {
-		return sides[0], sides[1], nil
+	mine := make(map[string]bool, len(sides[0]))
+	for _, f := range sides[0] {
+		mine[f] = true
+	}
+	if !slices.ContainsFunc(sides[1], func(f string) bool { return mine[f] }) {
+		return sides[0], sides[1], nil // a file that only one side has changed differs
 	}
 	out, err := r.read(ctx, "diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", a, b, "--")
 	if err != nil {

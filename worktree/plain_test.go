@@ -3,6 +3,7 @@ package worktree
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -158,6 +159,20 @@ func TestFewGits(t *testing.T) {
 	// The last inspection; the search for the branch's commits in others, and its end.
 	if n := gits(); err != nil || !res.BranchDeleted || n > 3 {
 		t.Errorf("a removal after a check starts git %d times: %+v %v", n, res, err)
+	}
+
+	w = f.create("w")
+	f.write("wt/w/c.txt", "c")
+	f.write("main/d.txt", "d")
+	f.commitAll(w.Path, "c")
+	f.commitAll(f.root, "d")
+	gits()
+	onA, onB, err := f.repo.Sides(f.ctx(), w.Branch, "main")
+	if err != nil || !slices.Equal(onA, []string{"c.txt"}) || !slices.Equal(onB, []string{"d.txt"}) {
+		t.Errorf("%q %q %v", onA, onB, err)
+	}
+	if n := gits(); n != 2 {
+		t.Errorf("a comparison of branches that share no file starts git %d times", n)
 	}
 }
 
