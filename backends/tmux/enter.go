@@ -126,7 +126,9 @@ func (b *Backend) reviveLead(ctx context.Context, s *server, session string) ([]
 	}
 	for l := range strings.Lines(out) {
 		if f := strings.Fields(l); len(f) == 3 && f[1] == "1" && f[2] == "lead" {
-			return append(append([]string{"respawn-pane", "-t", f[0], "--"}, escapeAll(b.leadArgv())...), ";"), nil
+			start := line(append([]string{"respawn-pane", "-t", f[0], "--"}, b.leadArgv()...))
+			// Another command that attaches may be first.
+			return []string{"if-shell", "-F", "-t", f[0], "#{pane_dead}", start, ";"}, nil
 		}
 	}
 	return nil, nil

@@ -100,15 +100,15 @@ func TestAttachStartsTheLead(t *testing.T) {
 	}
 	p := newPerson(t)
 	window := 9
-	enter := func(to team.Pane) {
-		p.tmux(append([]string{"new-window", "-d", "-t", fmt.Sprint("mine:", window), "env", "-u", "TMUX"}, escapeAll(attach(to))...)...)
+	enter := func(argv []string) {
+		p.tmux(append([]string{"new-window", "-d", "-t", fmt.Sprint("mine:", window), "env", "-u", "TMUX"}, escapeAll(argv)...)...)
 		window++
 	}
 	follow(t, "the placeholder exits", func() bool { return strings.HasPrefix(lead(), "1 ") })
 	if got := text(); !strings.Contains(got, "teamctl attach") || strings.Contains(got, "begun") {
 		t.Errorf("before the first attach: %q", got)
 	}
-	enter(h.Pane())
+	enter(attach(h.Pane()))
 	follow(t, "the program runs", func() bool { return strings.HasPrefix(lead(), "0 ") && strings.Contains(text(), "begun") })
 	for _, to := range []team.Pane{{}, h.Pane()} {
 		if got := strings.Join(attach(to), " "); strings.Contains(got, "respawn") {
@@ -118,7 +118,15 @@ func TestAttachStartsTheLead(t *testing.T) {
 	before := lead()
 	tmux("send-keys", "-t", session+":0.0", "Enter")
 	follow(t, "the program exits", func() bool { return strings.HasPrefix(lead(), "1 ") })
-	enter(team.Pane{})
+	first, second := attach(team.Pane{}), attach(team.Pane{})
+	enter(first)
 	follow(t, "the program runs again", func() bool { return strings.HasPrefix(lead(), "0 ") && lead() != before })
-	follow(t, "a client is attached", func() bool { return tmux("list-clients", "-F", "#{client_control_mode}") != "1" })
+	before = lead()
+	enter(second)
+	follow(t, "three clients are attached", func() bool {
+		return strings.Count(tmux("list-clients", "-F", "person #{client_control_mode}")+"\n", "person 0\n") == 3
+	})
+	if after := lead(); after != before {
+		t.Errorf("the second command that attaches has started the program again: %s, before %s", after, before)
+	}
 }
