@@ -36,6 +36,7 @@ var files = []struct {
 	{"docs/states.md", states},
 	{"docs/tools.md", tools},
 	{"tool/op/models.json", op.ModelSchemaFile},
+	{"tool/op/tools.json", op.ToolSchemaFile},
 }
 
 func main() {

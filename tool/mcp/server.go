@@ -54,7 +54,7 @@ func New(ctx context.Context, session *op.Session, version string) (*Server, err
 		// Tools may change at any time, so clients must not cache them.
 		SetCacheable: func(_ context.Context, _ sdk.Request, c *sdk.Cacheable) { c.TTLMs, c.CacheScope = 0, "private" },
 	})
-	s.sdk.AddReceivingMiddleware(s.callTools)
+	s.sdk.AddReceivingMiddleware(s.callTools, s.listTools)
 	s.addResources()
 	s.addPrompts()
 	if err := s.offer(ctx); err != nil {
@@ -102,11 +102,7 @@ func (s *Server) announce(list []op.Op) error {
 		if s.offered[o.Name] {
 			continue
 		}
-		t, err := describe(o)
-		if err != nil {
-			return err
-		}
-		s.sdk.AddTool(t, s.call)
+		s.sdk.AddTool(&sdk.Tool{Name: o.Name, InputSchema: anyObject}, s.call) // listTools has the rest
 	}
 	var gone []string
 	for name := range s.offered {
@@ -121,19 +117,39 @@ func (s *Server) announce(list []op.Op) error {
 	return nil
 }
 
+// anyObject stands for a schema in the SDK's list, which it would decode and check at every start.
+var anyObject = json.RawMessage(`{"type":"object"}`)
+
+// listTools completes the tools of a list.
+func (s *Server) listTools(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
+		res, err := next(ctx, method, req)
+		list, ok := res.(*sdk.ListToolsResult)
+		if err != nil || !ok {
+			return res, err
+		}
+		for i, t := range list.Tools {
+			o, err := op.Find(t.Name)
+			if err == nil {
+				list.Tools[i], err = describe(o)
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+		return list, nil
+	}
+}
+
 // describe returns an operation as a tool.
 func describe(o op.Op) (*sdk.Tool, error) {
-	in, err := o.InputSchema()
-	if err != nil {
-		return nil, err
-	}
-	out, err := o.OutputSchema()
+	schemas, err := op.ToolSchemas()
 	if err != nil {
 		return nil, err
 	}
 	destructive, open := o.Destructive, false
 	return &sdk.Tool{
-		Name: o.Name, Title: o.Title(), Description: o.Doc(), InputSchema: in, OutputSchema: out,
+		Name: o.Name, Title: o.Title(), Description: o.Doc(), InputSchema: schemas[o.Name].Input, OutputSchema: schemas[o.Name].Output,
 		Annotations: &sdk.ToolAnnotations{
 			Title: o.Title(), ReadOnlyHint: o.ReadOnly, DestructiveHint: &destructive, IdempotentHint: o.Idempotent, OpenWorldHint: &open,
 		},

@@ -327,6 +327,50 @@ func TestLogs(t *testing.T) {
 	r.hear(h.logs, `{"code":"not_found","error":"no task \"9\"","tool":"TaskGet"}`)
 }
 
+// TestListed: the list of tools has each operation with its schemas.
+func TestListed(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).create()
+	cs, _ := r.client(r.person())
+	res, err := cs.ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := map[string]*sdk.Tool{}
+	for _, tool := range res.Tools {
+		listed[tool.Name] = tool
+	}
+	sorted := func(v any) string {
+		var back any
+		b, err := json.Marshal(v)
+		if err == nil {
+			err = json.Unmarshal(b, &back)
+		}
+		if err == nil {
+			b, err = json.Marshal(back)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	for _, o := range op.All() {
+		in, err := o.InputSchema()
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := o.OutputSchema()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := listed[o.Name]
+		if got == nil || got.Title != o.Title() || got.Description != o.Doc() || got.Annotations == nil || got.Annotations.ReadOnlyHint != o.ReadOnly ||
+			sorted(got.InputSchema) != sorted(in) || sorted(got.OutputSchema) != sorted(out) {
+			t.Errorf("%s is listed as %+v", o.Name, got)
+		}
+	}
+}
+
 // TestDescribed: every tool's results fit the output schema that it declares.
 func TestDescribed(t *testing.T) {
 	t.Parallel()
