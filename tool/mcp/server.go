@@ -9,6 +9,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool/op"
 )
@@ -40,6 +41,16 @@ func New(ctx context.Context, session *op.Session, version string) (*Server, err
 		session: session, offered: map[string]bool{}, subs: map[string]int{},
 		kick: make(chan struct{}, 1), done: make(chan struct{}),
 	}
+	// A call and a look at the caller's tools share the ledger that the watch has open.
+	env := *session.Env
+	if env.Ledgers == nil {
+		env.Ledgers = new(ledger.Shared)
+	}
+	session.Env = &env
+	first, _, err := session.Open(ctx, "")
+	if err != nil {
+		first = nil // there is no team yet, or offer reports why the caller is refused
+	}
 	yes := true
 	s.sdk = sdk.NewServer(&sdk.Implementation{Name: "teamctl", Title: "teamctl", Version: version}, &sdk.ServerOptions{
 		Instructions: s.instructions(ctx),
@@ -58,11 +69,14 @@ func New(ctx context.Context, session *op.Session, version string) (*Server, err
 	s.addResources()
 	s.addPrompts()
 	if err := s.offer(ctx); err != nil {
+		if first != nil {
+			_ = first.Close() // it was only read
+		}
 		return nil, err
 	}
 	wctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s.cancel = cancel
-	go s.watch(wctx)
+	go s.watch(wctx, first)
 	return s, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -312,6 +313,34 @@ func TestWaits(t *testing.T) {
 	cancel()
 	if got := <-events; got.err == nil && !got.res.IsError {
 		t.Errorf("not cancelled: %+v", got.res.Content[0])
+	}
+}
+
+// TestOpensOnce: calls, and looks at the caller's tools, use the ledger that the watch has open.
+func TestOpensOnce(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).create()
+	var mu sync.Mutex
+	opened := map[ledger.Writer]int{} // of each open ledger
+	r.env.Writer = func(_ team.Layout, direct ledger.Writer) (ledger.Writer, tool.Settler) {
+		mu.Lock()
+		defer mu.Unlock()
+		opened[direct]++
+		return direct, nil
+	}
+	cs, h := r.client(r.member(r.join("bob", team.RoleExecutor)))
+	mu.Lock()
+	clear(opened) // of join, and of the start
+	mu.Unlock()
+	r.setMode("bob", team.ModePlan)
+	r.hear(h.tools, "")
+	for range 3 {
+		r.call(cs, "TaskList", nil, nil)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if len(opened) > 2 { // one is setMode's
+		t.Errorf("ledgers were opened: %v", opened)
 	}
 }
 

@@ -20,9 +20,14 @@ func (s *Server) wake() {
 	}
 }
 
-// watch follows the current team until ctx ends. Without a team it waits for a call.
-func (s *Server) watch(ctx context.Context) {
+// watch follows the current team until ctx ends: first, unless that is nil. Without a team it waits
+// for a call.
+func (s *Server) watch(ctx context.Context, first *tool.Team) {
 	defer close(s.done)
+	if first != nil {
+		s.follow(ctx, first)
+		_ = first.Close() // it was only read
+	}
 	for ctx.Err() == nil {
 		t, _, err := s.session.Open(ctx, "")
 		if err != nil {
