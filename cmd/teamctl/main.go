@@ -14,11 +14,11 @@ package main
 import (
 	"context"
 	"os"
-	"runtime"
 
 	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/backends/pty"
 	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/internal/uniproc"
 )
 
 func main() { os.Exit(run(os.Args[1:])) }
@@ -35,8 +35,8 @@ func runIn(ctx context.Context, args []string) int {
 		}
 		args = args[1:] // of a small program of another version
 	}
-	if brief(args) {
-		runtime.GOMAXPROCS(1)
+	if !brief(args) {
+		uniproc.Release()
 	}
 	a := &app{out: newOutput(os.Stdout, os.Stderr, wantsJSON(args)), stdin: os.Stdin}
 	if len(args) > 0 && args[0] == "acp" {

@@ -23,6 +23,7 @@ import (
 	"github.com/teamctl/teamctl/internal/cgroup"
 	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/internal/strays"
+	"github.com/teamctl/teamctl/internal/uniproc"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -41,6 +42,7 @@ func TestMain(m *testing.M) { testscript.Main(placed{m}, commands) }
 type placed struct{ m *testing.M }
 
 func (p placed) Run() int {
+	uniproc.Release()
 	if dir := os.Getenv(strays.EnvCommands); dir != "" {
 		if err := install(filepath.Join(dir, "teamctl.test")); err != nil {
 			fmt.Fprintln(os.Stderr, err)

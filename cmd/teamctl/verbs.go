@@ -53,8 +53,8 @@ var verbs = []struct {
 	}},
 }
 
-// briefVerbs are the commands that start often and mostly read the ledger. They run on one
-// processor: database/sql starts a goroutine for each query, and with a second processor the runtime
+// briefVerbs are the commands that start often and mostly read the ledger. They stay on the
+// one processor that the program starts on: database/sql starts a goroutine for each query, and with a second processor the runtime
 // wakes a thread for each goroutine. Commands that serve, draw a screen, write at once or work in
 // parallel are not among them.
 var briefVerbs = []string{"events", "explain", "hook", "inbox", "ls", "ps", "settings", "show", "status", "thread", "usage", "wait"}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -53,8 +54,8 @@ func TestVerbsAlone(t *testing.T) {
 	}
 }
 
-// TestBriefVerbs checks that brief verbs exist, that a command that serves is none, and that a
-// brief command runs on one processor.
+// TestBriefVerbs checks that brief verbs exist, that a command that serves is none, and that only
+// a brief command stays on one processor.
 func TestBriefVerbs(t *testing.T) {
 	t.Parallel()
 	for _, name := range briefVerbs {
@@ -68,7 +69,15 @@ func TestBriefVerbs(t *testing.T) {
 	if runtime.NumCPU() == 1 {
 		t.Skip("one processor")
 	}
-	cmd := exec.Command("teamctl", "hook", "claude", "PreToolUse") // which reads its input to the end
+	// Both read their input to the end.
+	onProcessors(t, 1, "hook", "claude", "PreToolUse")
+	onProcessors(t, runtime.GOMAXPROCS(0), "mcp")
+}
+
+// onProcessors checks that a command runs on n processors after its start.
+func onProcessors(t *testing.T, n int, args ...string) {
+	t.Helper()
+	cmd := exec.Command("teamctl", args...)
 	cmd.Env = append(os.Environ(), "TEAMCTL_HOME="+t.TempDir(), "GODEBUG=schedtrace=5")
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -83,13 +92,13 @@ func TestBriefVerbs(t *testing.T) {
 	}
 	late := time.AfterFunc(5*time.Minute, func() { _ = cmd.Process.Kill() })
 	defer late.Stop()
-	one := false
-	for lines := bufio.NewScanner(trace); !one && lines.Scan(); {
-		one = strings.Contains(lines.Text(), " gomaxprocs=1 ")
+	seen, want := false, fmt.Sprintf(" gomaxprocs=%d ", n)
+	for lines := bufio.NewScanner(trace); !seen && lines.Scan(); {
+		seen = strings.Contains(lines.Text(), want)
 	}
 	_ = in.Close()
 	_, _ = io.Copy(io.Discard, trace)
-	if err := cmd.Wait(); err != nil || !one {
-		t.Errorf("one processor: %v, %v", one, err)
+	if err := cmd.Wait(); err != nil || !seen {
+		t.Errorf("%s on %d processors: %v, %v", args[0], n, seen, err)
 	}
 }
