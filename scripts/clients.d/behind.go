@@ -14,10 +14,7 @@ import (
 // mailBehindDialog checks that messages which arrive while a program asks for a permission do not
 // answer the question, and that all of them arrive once it is answered.
 func mailBehindDialog(ctx context.Context, w *world, c agentlab.Client) (string, error) {
-	if err := w.idle(ctx, "mate"); err != nil {
-		return "", err
-	}
-	m, err := w.member(ctx, "mate")
+	m, err := w.becomes(ctx, "mate", "idle")
 	if err != nil {
 		return "", err
 	}
@@ -28,14 +25,14 @@ func mailBehindDialog(ctx context.Context, w *world, c agentlab.Client) (string,
 	if _, err := w.send(ctx, c.Ask+"\n@@say "+w.token("after-dialog")); err != nil {
 		return "", err
 	}
-	if err := w.is(ctx, "mate", "waiting"); err != nil {
+	if _, err := w.becomes(ctx, "mate", "waiting"); err != nil {
 		return "", err
 	}
 	letters := agentlab.Nasty(w.token("dialog"), w.letters)
 	if err := w.post(ctx, "mate", letters); err != nil {
 		return "", err
 	}
-	if err := w.is(ctx, "mate", "waiting"); err != nil {
+	if _, err := w.becomes(ctx, "mate", "waiting"); err != nil {
 		return "", fmt.Errorf("after the messages: %w", err)
 	}
 	if _, err := os.Stat(file); err == nil {
@@ -102,17 +99,6 @@ func mailBehindDraft(ctx context.Context, w *world, c agentlab.Client) (string, 
 		err = fmt.Errorf("the draft came %d times: %q", n, r.New)
 	}
 	return note, err
-}
-
-// is waits until a member is shown with an activity.
-func (w *world) is(ctx context.Context, name, activity string) error {
-	return w.until(ctx, activity, func() (bool, error) {
-		m, err := w.member(ctx, name)
-		if err == nil && m.Activity != activity {
-			err = fmt.Errorf("it is %s, %s", m.Observed, m.Activity)
-		}
-		return err == nil, err
-	})
 }
 
 // shown waits until the screen of a member has a word.

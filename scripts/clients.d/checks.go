@@ -70,13 +70,8 @@ func promptArrives(ctx context.Context, w *world, c agentlab.Client) (string, er
 }
 
 func (w *world) idle(ctx context.Context, name string) error {
-	return w.until(ctx, "idle", func() (bool, error) {
-		m, err := w.member(ctx, name)
-		if err == nil && m.Activity != "idle" {
-			err = fmt.Errorf("it is %s, %s", m.Observed, m.Activity)
-		}
-		return err == nil, err
-	})
+	_, err := w.becomes(ctx, name, "idle")
+	return err
 }
 
 func becomesIdle(ctx context.Context, w *world, _ agentlab.Client) (string, error) {
@@ -253,10 +248,7 @@ func callsTools(ctx context.Context, w *world, c agentlab.Client) (string, error
 // commits checks that a person's identity in a global git configuration is in effect in the agent's
 // shell.
 func commits(ctx context.Context, w *world, c agentlab.Client) (note string, err error) {
-	if err := w.idle(ctx, "mate"); err != nil {
-		return "", err
-	}
-	m, err := w.member(ctx, "mate")
+	m, err := w.becomes(ctx, "mate", "idle")
 	if err != nil {
 		return "", err
 	}
@@ -286,10 +278,7 @@ func commits(ctx context.Context, w *world, c agentlab.Client) (note string, err
 }
 
 func permission(ctx context.Context, w *world, c agentlab.Client) (string, error) {
-	if err := w.idle(ctx, "mate"); err != nil {
-		return "", err
-	}
-	m, err := w.member(ctx, "mate")
+	m, err := w.becomes(ctx, "mate", "idle")
 	if err != nil {
 		return "", err
 	}
@@ -324,10 +313,7 @@ func ruled(ctx context.Context, w *world, c agentlab.Client) (string, error) {
 	if c.Older {
 		return "-", nil
 	}
-	if err := w.idle(ctx, "mate"); err != nil {
-		return "", err
-	}
-	m, err := w.member(ctx, "mate")
+	m, err := w.becomes(ctx, "mate", "idle")
 	if err != nil {
 		return "", err
 	}
@@ -358,10 +344,7 @@ func ruled(ctx context.Context, w *world, c agentlab.Client) (string, error) {
 // interrupted checks that an interrupt ends the turn and the command that it runs. The command
 // reads a pipe without a writer, because Claude Code 2.1.329 refuses a long sleep.
 func interrupted(ctx context.Context, w *world, _ agentlab.Client) (_ string, err error) {
-	if err := w.idle(ctx, "mate"); err != nil {
-		return "", err
-	}
-	m, err := w.member(ctx, "mate")
+	m, err := w.becomes(ctx, "mate", "idle")
 	if err != nil {
 		return "", err
 	}

@@ -66,10 +66,7 @@ func (w *world) handed(ctx context.Context, id string) error {
 func mailKilled(ctx context.Context, w *world, c agentlab.Client) (string, error) {
 	letters := agentlab.Nasty(w.token("killed"), w.rounds)
 	for i := range letters {
-		if err := w.idle(ctx, "mate"); err != nil {
-			return "", err
-		}
-		m, err := w.member(ctx, "mate")
+		m, err := w.becomes(ctx, "mate", "idle")
 		if err != nil {
 			return "", err
 		}

@@ -19,10 +19,7 @@ import (
 // is asked by mail, and its approval ends it by its own means; its task is free again, and its last
 // words can be read.
 func shutsDown(ctx context.Context, w *world, c agentlab.Client) (string, error) {
-	if err := w.idle(ctx, "mate"); err != nil {
-		return "", err
-	}
-	m, err := w.member(ctx, "mate")
+	m, err := w.becomes(ctx, "mate", "idle")
 	if err != nil {
 		return "", err
 	}

@@ -119,6 +119,24 @@ func (w *world) member(ctx context.Context, name string) (member, error) {
 	return member{}, fmt.Errorf("%s is not in ps", name)
 }
 
+// becomes waits until a member is shown with an activity, by one command of a person: a list of the
+// members for each look would start many processes.
+func (w *world) becomes(ctx context.Context, name, activity string) (m member, err error) {
+	err = w.until(ctx, activity, func() (bool, error) {
+		out, err := w.teamctl(ctx, "wait", "--member", name, "--state", activity, "--timeout", w.limit.String(), "--json")
+		if err != nil {
+			return false, err
+		}
+		var is struct{ Member member }
+		if err := json.Unmarshal([]byte(out), &is); err != nil {
+			return false, fmt.Errorf("read the answer of wait: %w", err)
+		}
+		m = is.Member
+		return true, nil
+	})
+	return m, err
+}
+
 // lives reports a model that is gone: no later result would be true.
 func (w *world) lives() error {
 	if w.model == nil {
