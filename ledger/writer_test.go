@@ -165,8 +165,7 @@ func TestFault33BusyIsTypedAndBounded(t *testing.T) {
 	t.Parallel()
 	path := t.TempDir() + "/ledger.db"
 	openAt(t, path)
-	db := must[*DB](t)(Open(ctxFor(t), path, Options{BusyTimeout: time.Second})) // includes opening a connection
-	defer func() { ok(t, db.Close()) }()
+	db := openAt(t, path) // the limit also holds for the write that succeeds
 	lock := must[*filelock.Held](t)(filelock.Lock(ctxFor(t), db.opts.LockPath))
 	_, err := Direct(db).Write(ctxFor(t), Op{Name: opEvent, Args: raw(`{"what":"x"}`)})
 	refused(t, err, team.CodeTimeout, team.ReasonBusy)
@@ -182,12 +181,13 @@ func TestFault33ForeignTransaction(t *testing.T) {
 	t.Parallel()
 	path := t.TempDir() + "/ledger.db"
 	other := openAt(t, path)
-	db := must[*DB](t)(Open(ctxFor(t), path, Options{BusyTimeout: time.Second}))
-	defer func() { ok(t, db.Close()) }()
+	db := openAt(t, path)
 	ok(t, sqlExec(t, other, "BEGIN IMMEDIATE"))
 	op := Op{Name: opEvent, Args: raw(`{"what":"x"}`)}
+	db.opts.BusyTimeout = time.Second // not before: it is the limit for opening the ledger, too
 	_, err := Direct(db).Write(ctxFor(t), op)
 	refused(t, err, team.CodeTimeout, team.ReasonBusy)
+	db.opts.BusyTimeout = defaultBusy
 	ok(t, sqlExec(t, other, "COMMIT"))
 	must[json.RawMessage](t)(Direct(db).Write(ctxFor(t), op))
 }

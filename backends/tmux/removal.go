@@ -32,7 +32,7 @@ type removal struct {
 }
 
 // removeWithin limits the removal of one group.
-const removeWithin = 10 * time.Second
+const removeWithin = 30 * time.Second
 
 // removePane removes a pane of s. If the caller's ctx ends it does not wait,
 // but the pane is still removed.

@@ -11,7 +11,7 @@ import (
 )
 
 // undoWithin limits the removal of a pane that is not recorded yet.
-const undoWithin = 15 * time.Second
+const undoWithin = 30 * time.Second
 
 // Start starts a generation in a pane. An agent that cannot be executed counts
 // as started: Exited reports it, with ExecFailed. Starting a member that is
