@@ -25,7 +25,7 @@ const Name = "tmux"
 type Options struct {
 	Layout   team.Layout
 	ShimArgv []string         // absolute command of the shim, for example [/usr/bin/teamctl shim]
-	LeadArgv []string         // command for the lead's pane of the private server, started by AttachArgv; default: none
+	LeadArgv []string         // command for the lead's pane of the private server; default: none
 	LineArgv []string         // command whose output is the line of the private server's status; default: the team's name
 	Notifier *bundle.Notifier // nil: starts are noticed by polling, within 50 ms
 	Log      *slog.Logger     // nil: silent

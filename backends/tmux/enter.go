@@ -13,9 +13,8 @@ import (
 // AttachArgv returns the command that shows a teammate's pane to a user with
 // the environment env, and the environment to run it with: it attaches, or only
 // switches the client if the user is already on that server. The zero Pane is
-// the team's private session with its lead. On the private server the command also
-// starts the lead's program, unless it is running. A pane that does not exist is
-// CodeNotFound.
+// the team's private session with its lead, whose program the command starts again
+// if it has exited. A pane that does not exist is CodeNotFound.
 func (b *Backend) AttachArgv(ctx context.Context, p team.Pane, env []string) (argv, runEnv []string, err error) {
 	if err := b.Check(ctx); err != nil {
 		return nil, nil, err
@@ -34,21 +33,16 @@ func (b *Backend) AttachArgv(ctx context.Context, p team.Pane, env []string) (ar
 				WithHint("teamctl ps shows where its members run")
 		}
 		socket, session = s.socket, s.sessionID()
-		if goTo, err = b.reviveLead(ctx, s, session); err != nil {
+		if goTo, err = b.reviveLead(ctx, r, session); err != nil {
 			return nil, nil, err
 		}
 	} else {
-		s, q, err := b.locate(ctx, p)
+		_, q, err := b.locate(ctx, p)
 		if err != nil {
 			return nil, nil, err
 		}
 		session = q.session
-		if s.private {
-			if goTo, err = b.reviveLead(ctx, s, session); err != nil {
-				return nil, nil, err
-			}
-		}
-		goTo = append(goTo, "select-window", "-t", q.window, ";", "select-pane", "-t", q.id, ";")
+		goTo = []string{"select-window", "-t", q.window, ";", "select-pane", "-t", q.id, ";"}
 	}
 	verb := "attach-session"
 	for _, kv := range env {
@@ -114,13 +108,13 @@ func (b *Backend) popupClient(ctx context.Context, socket string, env []string) 
 	return client
 }
 
-// reviveLead returns the command that starts the program of the lead's pane, nothing if it
-// is running or if there is none.
-func (b *Backend) reviveLead(ctx context.Context, s *server, session string) ([]string, error) {
+// reviveLead returns the command that starts the program of the lead's pane again,
+// nothing if it runs or if there is none.
+func (b *Backend) reviveLead(ctx context.Context, r runner, session string) ([]string, error) {
 	if len(b.opt.LeadArgv) == 0 {
 		return nil, nil
 	}
-	out, err := s.run(ctx, "list-panes", "-s", "-t", session, "-F", "#{pane_id} #{pane_dead} #{@teamctl_role}")
+	out, err := r.run(ctx, "list-panes", "-s", "-t", session, "-F", "#{pane_id} #{pane_dead} #{@teamctl_role}")
 	if err != nil {
 		return nil, err
 	}

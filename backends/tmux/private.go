@@ -155,7 +155,7 @@ func (b *Backend) tryPrivate(ctx context.Context, r *execRunner) (*server, error
 	args := []string{"new-session", "-d", "-s", b.session(), "-n", "team",
 		"-x", strconv.Itoa(b.opt.Cols), "-y", strconv.Itoa(b.opt.Rows),
 		"-P", "-F", "#{pid} #{session_id} #{pane_id}", "--"}
-	out, err := r.run(ctx, append(args, b.placeholder()...)...)
+	out, err := r.run(ctx, append(args, b.leadArgv()...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -176,22 +176,16 @@ func (b *Backend) tryPrivate(ctx context.Context, r *execRunner) (*server, error
 	)...)
 }
 
-// placeholder returns the command with which the lead's pane begins. It exits at once, and the
-// pane stays, dead. AttachArgv starts the lead's program there: while nobody has attached, the
-// program would follow the team for nothing.
-func (b *Backend) placeholder() []string {
-	if len(b.opt.LeadArgv) == 0 {
-		return []string{"cat", "/dev/null"}
-	}
-	return []string{"echo", "teamctl attach --team " + b.opt.Layout.Key + " starts the board"}
-}
-
-// leadArgv returns the command of the lead's program.
+// leadArgv returns the command of the lead's pane.
 func (b *Backend) leadArgv() []string {
-	if lead := b.opt.LeadArgv; len(lead) > 1 {
+	switch lead := b.opt.LeadArgv; len(lead) {
+	case 0:
+		return []string{"cat", "/dev/null"} // an empty pane: it stays, dead
+	case 1:
+		return []string{"/usr/bin/env", lead[0]} // a single word would be run by a shell
+	default:
 		return lead
 	}
-	return []string{"/usr/bin/env", b.opt.LeadArgv[0]} // a single word would be run by a shell
 }
 
 func (b *Backend) pin(socket, pid, session string) (*server, error) {

@@ -26,8 +26,8 @@ func newAttach(a *app) *cobra.Command {
 		Short: "Attach to a member's pane, or to the team's tmux session",
 		Long: `Attach to the pane of a member, or without a name to the team's session, which has the
 board. Ctrl-b d detaches, in tmux and in a separate terminal (--backend pty) alike;
-the team keeps running. What you type in a pane goes to the agent. The board of the
-session starts when somebody attaches, and again after it has exited.
+the team keeps running. What you type in a pane goes to the agent. A board that has
+exited is started again.
 
 In iTerm2, --cc shows every member as a native split pane of its own: iTerm2
 drives the team's tmux session by control mode (tmux -CC).`,
