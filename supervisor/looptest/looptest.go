@@ -50,6 +50,9 @@ func (b *Bus) Go(_ string, f func(context.Context) func()) {
 	})
 }
 
+// Done waits until what Go has started has ended.
+func (b *Bus) Done() { b.work.Wait() }
+
 // After arms a timer, which fires only by Fire or Until.
 func (b *Bus) After(name string, d time.Duration, f func()) {
 	delete(b.Timers, name)

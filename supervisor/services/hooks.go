@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"sync"
 
 	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/internal/hooks"
@@ -26,7 +27,9 @@ type Hooks struct {
 	loop.Quiet
 	team   loop.Team
 	env    []string
-	asking chan struct{}  // limits concurrent hooks
+	asking chan struct{} // limits concurrent hooks
+
+	mu     sync.Mutex
 	blocks map[string]int // consecutive blocks of a member's idleness, by session
 }
 
@@ -42,7 +45,7 @@ func (h *Hooks) Event(e ledger.Event) {
 	switch {
 	case e.What == team.EventTaskClaimed:
 		if m, ok := h.Bus.Find(e.Who); ok {
-			delete(h.blocks, m.SessionKey)
+			h.unblocked(m.SessionKey)
 		}
 		return
 	case e.What == team.EventMemberActivity && e.After == string(team.Idle):
@@ -61,7 +64,7 @@ func (h *Hooks) Event(e ledger.Event) {
 	if !ok {
 		return
 	}
-	row, blocks := m.Member, h.blocks[m.SessionKey]
+	row := m.Member
 	in.About(row)
 	h.Bus.Go("ask hooks", func(ctx context.Context) func() {
 		select {
@@ -70,27 +73,30 @@ func (h *Hooks) Event(e ledger.Event) {
 		case <-ctx.Done():
 			return nil
 		}
-		blocked, err := h.ask(ctx, in, row, blocks)
-		if err != nil && ctx.Err() == nil {
+		if err := h.ask(ctx, in, row); err != nil && ctx.Err() == nil {
 			h.team.Log.Warn("ask the hooks", "hook", in.Event, "member", row.Name, "err", err)
 			if err := h.failed(ctx, in, err.Error()); err != nil {
 				h.team.Log.Warn("log a failed hook", "err", err)
 			}
 		}
-		if in.Event != hooks.TeammateIdle {
-			return nil
-		}
-		return func() { h.asked(row.SessionKey, blocked) }
+		return nil
 	})
 }
 
-// asked handles the hooks' verdict on a member's idleness.
-func (h *Hooks) asked(session string, blocked bool) {
-	if _, ok := h.Bus.Find(session); ok && blocked {
-		h.blocks[session]++
-	} else {
-		delete(h.blocks, session)
-	}
+// blocked counts a block of a member's idleness, and returns how many there were before it.
+func (h *Hooks) blocked(session string) (before int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	before = h.blocks[session]
+	h.blocks[session]++
+	return before
+}
+
+// unblocked begins the count of a member anew.
+func (h *Hooks) unblocked(session string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.blocks, session)
 }
 
 // acceptedNow reports whether the event is the acceptance of a message by its agent.
@@ -102,34 +108,43 @@ func acceptedNow(e ledger.Event) bool {
 }
 
 // ask runs the hooks, and sends the feedback of a block to its recipient.
-func (h *Hooks) ask(ctx context.Context, in hooks.Input, row ledger.Member, blocks int) (blocked bool, err error) {
+func (h *Hooks) ask(ctx context.Context, in hooks.Input, row ledger.Member) error {
 	asker := hooks.Asker{Layout: h.team.Layout, Ledger: h.team.Ledger, Env: h.env}
+	idle := in.Event == hooks.TeammateIdle
 	if has, err := asker.Has(ctx, in.Event); err != nil || !has {
-		return false, err
+		if idle {
+			h.unblocked(row.SessionKey)
+		}
+		return err
 	}
 	if in.MessageID != "" {
 		msg, err := h.team.Ledger.Message(ctx, in.MessageID)
 		if err != nil {
-			return false, err
+			return err
 		}
 		in.MessageKind, in.MessageFrom, in.MessageText = string(msg.Kind), msg.From, msg.Text
 		if msg.Summary == feedbackSummary(in.Event) {
-			return false, nil // feedback of a hook does not run hooks again
+			return nil // feedback of a hook does not run hooks again
 		}
 	}
 	v, err := asker.Ask(ctx, in)
-	if err != nil || !v.Block {
-		return false, err
+	if (err != nil || !v.Block) && idle {
+		h.unblocked(row.SessionKey)
 	}
-	if blocks >= MaxIdleBlocks && in.Event == hooks.TeammateIdle {
-		return true, h.failed(ctx, in, fmt.Sprintf("it has blocked %d times in a row: the agent is left idle", blocks))
+	if err != nil || !v.Block {
+		return err
+	}
+	if idle { // counted before the agent has the feedback, since it may be idle again at once
+		if n := h.blocked(row.SessionKey); n >= MaxIdleBlocks {
+			return h.failed(ctx, in, fmt.Sprintf("it has blocked %d times in a row: the agent is left idle", n))
+		}
 	}
 	post := ledger.NewMessage{Kind: team.KindMessage, From: team.LeadName, To: row.Name, Text: v.Feedback, Summary: feedbackSummary(in.Event)}
 	if in.Event == hooks.TeammateExited { // it reads no more mail
 		post.Kind, post.From, post.To = team.KindError, row.Name, team.LeadName
 	}
 	_, _, err = h.team.Mailer().Post(ctx, post)
-	return true, err
+	return err
 }
 
 // feedbackSummary marks a message as the feedback of a hook.
