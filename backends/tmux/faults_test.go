@@ -586,38 +586,3 @@ func TestCtrlZDoesNotStopTheAgent(t *testing.T) {
 	})
 	mustEnd(t, h)
 }
-
-// TestCloseTeamLeavesOtherSessions checks that a session which somebody has made on the team's
-// server outlives the team, whose own session ends.
-func TestCloseTeamLeavesOtherSessions(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	b := r.Open(t).(*Backend)
-	h := mustStart(t, b, backendtest.Launch(t, r, "a", "idle"))
-	other := &execRunner{tmux: "tmux", socket: r.Layout.TmuxSocket()}
-	for _, name := range []string{"mine", "a name"} {
-		if _, err := other.run(ctxFor(t), "new-session", "-d", "-s", name, "tail -f /dev/null"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	mustEnd(t, h)
-	for range 2 { // the second time there is no session of the team
-		if err := b.CloseTeam(ctxFor(t)); err != nil {
-			t.Fatal(err)
-		}
-		if got, err := other.run(ctxFor(t), "list-sessions", "-F", "#{session_name}"); got != "a name\nmine" || err != nil {
-			t.Errorf("sessions %q, %v", got, err)
-		}
-	}
-	for _, name := range []string{"mine", "a name"} {
-		if _, err := other.run(ctxFor(t), "kill-session", "-t", "="+name); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := b.CloseTeam(ctxFor(t)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := other.run(ctxFor(t), "list-sessions"); err == nil {
-		t.Error("the server without sessions lives on")
-	}
-}

@@ -135,29 +135,17 @@ func (b *Backend) existing(ctx context.Context, r *execRunner) (*server, error) 
 			return nil, err
 		}
 	}
-	pid, session, _, err := b.sessions(ctx, r)
-	var ref *refused
-	switch {
-	case err != nil && !errors.As(err, &ref): // refused: no server yet
-		return nil, err
-	case session == "":
-		return nil, errNoSession
-	}
-	return b.pin(r.socket, pid, session)
-}
-
-// sessions returns the server and the id of the team's session, "" if there is none, and
-// whether the server has other sessions.
-func (b *Backend) sessions(ctx context.Context, r *execRunner) (pid, session string, others bool, err error) {
 	out, err := r.run(ctx, "list-sessions", "-F", "#{pid} #{session_id} #{session_name}")
+	var ref *refused
+	if err != nil && !errors.As(err, &ref) { // refused: no server yet
+		return nil, err
+	}
 	for l := range strings.Lines(out) {
-		if f := strings.SplitN(strings.TrimSuffix(l, "\n"), " ", 3); len(f) == 3 && f[2] == b.session() {
-			pid, session = f[0], f[1]
-		} else {
-			others = true
+		if f := strings.Fields(l); len(f) == 3 && f[2] == b.session() {
+			return b.pin(r.socket, f[0], f[1])
 		}
 	}
-	return pid, session, others, err
+	return nil, errNoSession
 }
 
 func (b *Backend) tryPrivate(ctx context.Context, r *execRunner) (*server, error) {
@@ -214,8 +202,7 @@ func (b *Backend) pin(socket, pid, session string) (*server, error) {
 	return s, nil
 }
 
-// CloseTeam ends the private server and restores what was set on other servers. Of a
-// private server with sessions that are not the team's it ends the team's session only.
+// CloseTeam ends the private server and restores what was set on other servers.
 func (b *Backend) CloseTeam(ctx context.Context) error {
 	b.place.Lock()
 	defer b.place.Unlock()
@@ -275,12 +262,6 @@ func (b *Backend) killPrivate(ctx context.Context) error {
 	r := &execRunner{tmux: b.opt.Tmux, socket: socket}
 	if proc.Alive(id) {
 		_ = (&server{socket: socket, id: id, private: true}).reach(ctx)
-		if _, session, others, err := b.sessions(ctx, r); err == nil && others {
-			if session != "" {
-				_, err = r.run(ctx, "kill-session", "-t", session)
-			}
-			return err
-		}
 		_, _ = r.run(ctx, "kill-server") // also ends the sessions of attached clients properly
 	}
 	w, err := proc.Watch(id)
