@@ -2,6 +2,7 @@ package worktree
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/teamctl/teamctl/team"
@@ -14,10 +15,8 @@ func (l *lane) join(ctx context.Context, onto string, it team.LaneItem) (commit 
 	if l.in.Strategy == StrategyRebase {
 		return l.rebase(ctx, onto, it)
 	}
-	var treeID string
-	if l.r.canMergeTree(ctx) {
-		treeID, conflicts, err = l.r.mergeTree(ctx, onto, it.Tip)
-	} else {
+	treeID, conflicts, err := l.r.mergeTree(ctx, onto, it.Tip)
+	if errors.Is(err, errNoMergeTree) {
 		treeID, conflicts, err = l.mergeInScratch(ctx, onto, it)
 	}
 	if err != nil || len(conflicts) > 0 {
@@ -70,7 +69,7 @@ func (l *lane) squashed(ctx context.Context, onto string, it team.LaneItem) (mes
 	return l.message(it) + "\n\n* " + strings.Join(subjects, "\n* ") + "\n", author, nil
 }
 
-// mergeInScratch replaces mergeTree for older versions of git.
+// mergeInScratch replaces mergeTree where git has none.
 func (l *lane) mergeInScratch(ctx context.Context, onto string, it team.LaneItem) (treeID string, conflicts []string, err error) {
 	t, err := l.checkout(ctx, onto)
 	if err != nil {

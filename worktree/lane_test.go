@@ -122,7 +122,7 @@ func TestLaneTwenty(t *testing.T) {
 			}
 			f.branchesWith(branches)
 			if c.old {
-				f.repo.mergeTreeOnce.Do(func() {}) // without merge-tree
+				f.repo.noMergeTree.Store(true)
 			}
 			before, refs := contents(t, f.root), f.git(f.root, "for-each-ref", "--format=%(refname) %(objectname)", "refs/heads/team", "refs/heads/main")
 			var l laneLog

@@ -3,6 +3,7 @@ package worktree
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
@@ -30,16 +31,16 @@ func (r *Repo) Look(ctx context.Context, in LookIn) ([]team.WorktreeView, error)
 	target, remote := "", false
 	if in.Target != "" {
 		var err error
-		if target, err = r.tipOf(ctx, in.Target); err != nil {
+		if target = r.plainTip(in.Target); target == "" {
+			target, err = r.tipOf(ctx, in.Target)
+		}
+		if err != nil {
 			return nil, err
 		}
-		out, err := r.read(ctx, "for-each-ref", "--count=1", "--format=x", "refs/remotes/")
-		if err != nil {
-			return nil, failed("list the remotes of "+r.root, err)
+		if remote, err = r.hasRemotes(ctx); err != nil {
+			return nil, err
 		}
-		remote = len(out) > 0
 	}
-	foresee := in.Target != "" && r.canMergeTree(ctx)
 	views := make([]team.WorktreeView, len(in.Paths))
 	all := func(f func(*team.WorktreeView) error) {
 		each(len(views), func(i int) {
@@ -64,7 +65,7 @@ func (r *Repo) Look(ctx context.Context, in LookIn) ([]team.WorktreeView, error)
 	}
 	all(func(v *team.WorktreeView) error {
 		countSince(&v.WorktreeStatus, counts)
-		return r.compare(ctx, v, target, counts, remote, foresee)
+		return r.compare(ctx, v, target, counts, remote)
 	})
 	for i := range views {
 		if v := &views[i]; v.Err != nil {
@@ -166,7 +167,7 @@ func (r *Repo) view(ctx context.Context, in LookIn, v *team.WorktreeView) error 
 }
 
 // compare sets the differences between a worktree and the target.
-func (r *Repo) compare(ctx context.Context, v *team.WorktreeView, target string, counts map[pair]sides, remote, foresee bool) (err error) {
+func (r *Repo) compare(ctx context.Context, v *team.WorktreeView, target string, counts map[pair]sides, remote bool) (err error) {
 	if target == "" || v.Head == "" {
 		return nil
 	}
@@ -181,14 +182,24 @@ func (r *Repo) compare(ctx context.Context, v *team.WorktreeView, target string,
 			return team.Errorf(team.CodeInternal, "count the unpushed commits of %s: git answered %q", v.Path, out).WithReason(team.ReasonGitFailed)
 		}
 	}
-	if !foresee {
-		return nil
-	}
-	v.Foreseen = true
 	if v.ToTarget > 0 && v.FromTarget > 0 {
 		_, v.Conflicts, err = r.mergeTree(ctx, target, v.Head)
 	}
+	if errors.Is(err, errNoMergeTree) {
+		return nil
+	}
+	v.Foreseen = err == nil
 	return err
+}
+
+// hasRemotes reports whether the repository has remote-tracking branches.
+func (r *Repo) hasRemotes(ctx context.Context) (bool, error) {
+	const dir = "refs/remotes"
+	if some, known := anyRefBelow(r.common, dir); known {
+		return some, nil
+	}
+	out, err := r.read(ctx, "for-each-ref", "--count=1", "--format=x", dir+"/")
+	return len(out) > 0, failed("list the remotes of "+r.root, err)
 }
 
 // diskUse returns the disk space used by the files of a directory, in bytes.
@@ -220,11 +231,24 @@ func diskUse(dir string) (int64, error) {
 	return sum, err
 }
 
-// mergeTree merges two commits without a working tree. tree is "" if there are
-// conflicts.
+// errNoMergeTree means that git cannot merge without a working tree (before 2.38).
+var errNoMergeTree = errors.New("git merge-tree has no --write-tree")
+
+// usageStatus is the exit status of git for options that it does not have.
+const usageStatus = 129
+
+// mergeTree merges two commits without a working tree, or returns errNoMergeTree.
+// tree is "" if there are conflicts.
 func (r *Repo) mergeTree(ctx context.Context, ours, theirs string) (tree string, conflicts []string, err error) {
+	if r.noMergeTree.Load() {
+		return "", nil, errNoMergeTree
+	}
 	out, err := git(ctx, call{dir: r.root, args: []string{"merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours, theirs},
 		conf: []string{"merge.renames=true"}})
+	if exitStatus(err) == usageStatus {
+		r.noMergeTree.Store(true)
+		return "", nil, errNoMergeTree
+	}
 	if err != nil && exitStatus(err) != 1 {
 		return "", nil, failed("merge "+short(theirs)+" into "+short(ours), err)
 	}
@@ -244,22 +268,6 @@ func (r *Repo) mergeTree(ctx context.Context, ours, theirs string) (tree string,
 		conflicts = []string{"(git names no file)"}
 	}
 	return "", conflicts, nil
-}
-
-// canMergeTree reports whether git can merge without a working tree (2.38).
-func (r *Repo) canMergeTree(ctx context.Context) bool {
-	r.mergeTreeOnce.Do(func() {
-		v, err := Check(ctx)
-		if err != nil {
-			return
-		}
-		major, rest, _ := strings.Cut(v, ".")
-		minor, _, _ := strings.Cut(rest, ".")
-		a, errA := strconv.Atoi(major)
-		b, errB := strconv.Atoi(minor)
-		r.hasMergeTree = errA == nil && errB == nil && (a > 2 || a == 2 && b >= 38)
-	})
-	return r.hasMergeTree
 }
 
 // Touched has the files that a worktree has changed since its branch began.

@@ -2,6 +2,8 @@ package worktree
 
 import (
 	"fmt"
+	"os"
+	"os/exec"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -49,6 +51,26 @@ func TestLook(t *testing.T) {
 	}
 	_, err = f.repo.Look(f.ctx(), LookIn{Paths: []string{b.Path}, Target: "nowhere"})
 	wantErr(t, err, team.CodeNotFound, team.ReasonUnknownRev)
+}
+
+// A git that cannot foresee conflicts leaves them open where a merge has two sides.
+func TestLookWithoutMergeTree(t *testing.T) {
+	f := newFixture(t)
+	same, apart := f.create("same"), f.create("apart")
+	f.write("wt/apart/new.txt", "new\n")
+	f.commitAll(apart.Path, "new")
+	f.write("main/a.txt", "main\n")
+	f.commitMain("on main")
+	real, err := exec.LookPath("git")
+	f.must(err)
+	f.write("bin/git", fmt.Sprintf("#!/bin/sh\ncase \"$*\" in *' merge-tree '*) echo 'usage: git merge-tree' >&2; exit 129;; esac\nexec %s \"$@\"\n", real))
+	f.must(os.Chmod(f.path("bin/git"), 0o755))
+	t.Setenv("PATH", f.path("bin")+":"+os.Getenv("PATH"))
+	views, err := f.repo.Look(f.ctx(), LookIn{Paths: []string{same.Path, apart.Path}, Target: "main"})
+	f.must(err)
+	if a, b := views[0], views[1]; a.Err != nil || !a.Foreseen || b.Err != nil || b.Foreseen || b.ToTarget != 1 || b.FromTarget != 1 {
+		t.Errorf("%+v\n%+v", a, b)
+	}
 }
 
 // A tag with the name of the branch is not taken for it, as git does.

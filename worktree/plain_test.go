@@ -174,6 +174,24 @@ func TestFewGits(t *testing.T) {
 	if n := gits(); n != 2 {
 		t.Errorf("a comparison of branches that share no file starts git %d times", n)
 	}
+
+	same := f.create("same")
+	gits()
+	look := func(path string) {
+		t.Helper()
+		views, err := f.repo.Look(f.ctx(), LookIn{Paths: []string{path}, Target: "main"})
+		if err != nil || views[0].Err != nil || !views[0].Foreseen || views[0].Unpushed != -1 {
+			t.Errorf("%v %+v", err, views)
+		}
+	}
+	look(same.Path)
+	if n := gits(); n != 1 { // status
+		t.Errorf("a look at a worktree at the target starts git %d times", n)
+	}
+	look(w.Path)
+	if n := gits(); n != 4 { // status, the merge base, the commits, the merge
+		t.Errorf("a look at a worktree beside the target starts git %d times", n)
+	}
 }
 
 // The worktrees that the files show are those that git lists.

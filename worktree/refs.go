@@ -158,6 +158,46 @@ func refsBelow(common, dir string) (refs map[string]string, known bool) {
 	return refs, known
 }
 
+// anyRefBelow reports whether there are refs below a directory such as
+// refs/remotes.
+func anyRefBelow(common, dir string) (some, known bool) {
+	if _, err := os.Lstat(filepath.Join(common, "reftable")); !errors.Is(err, fs.ErrNotExist) {
+		return false, false
+	}
+	other := false
+	err := filepath.WalkDir(filepath.Join(common, filepath.FromSlash(dir)), func(p string, d fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil // packed meanwhile
+		case err != nil:
+			return err
+		case d.IsDir() || strings.HasSuffix(p, ".lock"):
+			return nil
+		}
+		data, err := os.ReadFile(p)
+		if some = d.Type().IsRegular() && err == nil && objectID(data) != ""; some {
+			return fs.SkipAll
+		}
+		other = true // such as a symbolic ref, which may lead nowhere
+		return nil
+	})
+	if some || err != nil {
+		return some, some
+	}
+	packed, known := packedRefs(common) // after the files, as in branchRefIn
+	for line := range bytes.Lines(packed) {
+		sha, ref, _ := strings.Cut(strings.TrimSuffix(string(line), "\n"), " ")
+		if !isObjectID(sha) || !strings.HasPrefix(ref, dir+"/") {
+			continue
+		}
+		if _, err := os.Lstat(filepath.Join(common, filepath.FromSlash(ref))); errors.Is(err, fs.ErrNotExist) {
+			return true, true
+		}
+		other = true
+	}
+	return false, known && !other
+}
+
 // objectID returns the object name in data, with or without a newline, or "".
 func objectID(data []byte) string {
 	id := string(bytes.TrimSuffix(data, []byte("\n")))

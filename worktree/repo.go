@@ -26,8 +26,7 @@ type Repo struct {
 	filling   atomic.Int32  // checkouts running or waiting
 	deletions sync.WaitGroup
 
-	mergeTreeOnce sync.Once
-	hasMergeTree  bool
+	noMergeTree atomic.Bool // git cannot merge without a working tree
 
 	clone func(dst, src *os.File) error // reflink if the file system supports it
 
@@ -188,6 +187,24 @@ func (r *Repo) Resolve(ctx context.Context, rev string) (string, error) {
 		return "", failed("resolve "+rev, err)
 	}
 	return oneLine(out), nil
+}
+
+// BranchTip returns the commit of a branch, or unknown_revision (not found). Unlike
+// Resolve, it does not check that the commit exists.
+func (r *Repo) BranchTip(ctx context.Context, branch string) (string, error) {
+	if tip := r.plainTip(branch); tip != "" {
+		return tip, nil
+	}
+	return r.Resolve(ctx, "refs/heads/"+branch)
+}
+
+// plainTip returns the commit of a branch, or "" if the files do not show it.
+func (r *Repo) plainTip(branch string) string {
+	if checkBranch(branch) != nil || isObjectID(branch) { // see tipOf
+		return ""
+	}
+	tip, _ := r.branchRef(branch)
+	return tip
 }
 
 // tipOf returns the commit of a branch, or else that rev names: where a tag has the name of a

@@ -172,6 +172,42 @@ func TestMergeAfter(t *testing.T) {
 	wantErr(t, merge(strings.Repeat("1", 40)), team.CodeNotFound, team.ReasonUnknownRev)
 }
 
+// Whether there is a ref is what git answers.
+func TestAnyRefBelow(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	const dir = "refs/remotes"
+	head := f.head(f.root)
+	common := f.path("main/.git")
+	for _, c := range []struct {
+		do    func()
+		known bool
+	}{
+		{func() {}, true},
+		{func() { f.git(f.root, "symbolic-ref", dir+"/origin/HEAD", dir+"/origin/main") }, false},
+		{func() { f.git(f.root, "update-ref", dir+"/origin/main", head) }, true},
+		{func() { f.git(f.root, "pack-refs", "--all") }, true},
+		{func() { f.write("main/.git/"+dir+"/origin/main", "damaged") }, false},
+		{func() { f.must(os.RemoveAll(filepath.Join(common, dir))) }, true},
+		{func() { f.git(f.root, "update-ref", "-d", dir+"/origin/main") }, true},
+		{func() { f.git(f.root, "update-ref", "refs/remotesx/main", head); f.git(f.root, "pack-refs", "--all") }, true},
+		{func() { f.must(os.Mkdir(filepath.Join(common, "reftable"), 0o700)) }, false},
+	} {
+		c.do()
+		some, known := anyRefBelow(common, dir)
+		if known != c.known {
+			t.Errorf("known %v, want %v", known, c.known)
+		}
+		if !known {
+			continue
+		}
+		if git := f.git(f.root, "for-each-ref", dir+"/") != ""; some != git {
+			t.Errorf("some %v, git %v", some, git)
+		}
+	}
+	f.must(os.Remove(filepath.Join(common, "reftable")))
+}
+
 // Refs that the files show are those that git lists; what the files do not show is left to git.
 func TestRefsBelow(t *testing.T) {
 	t.Parallel()

@@ -78,7 +78,7 @@ func (v Saver) warnOverlap(ctx context.Context, led *ledger.Ledger, r *worktree.
 	if err != nil || other.Worktree == "" {
 		return err
 	}
-	theirs, err := r.Resolve(ctx, "refs/heads/"+other.Branch)
+	theirs, err := r.BranchTip(ctx, other.Branch)
 	if err != nil {
 		return err
 	}
