@@ -66,14 +66,26 @@ func (t *Team) Worktrees(ctx context.Context, in WorktreesIn) (WorktreesOut, err
 			return out, err
 		}
 		for i, m := range g.Members {
-			w := WorktreeInfo{Member: m.Name, Repo: g.Name, Into: into, Activity: m.Activity, Observed: m.Observed, Left: m.RemovedAt != 0, WorktreeView: views[i], Shared: shared[m.Name]}
-			for k := range w.Shared {
-				w.Shared[k].Path = services.OutOfRepo(g.Name, w.Shared[k].Path)
-			}
-			out.Worktrees = append(out.Worktrees, w)
+			out.Worktrees = append(out.Worktrees, WorktreeInfo{Member: m.Name, Repo: g.Name, Into: into, Activity: m.Activity, Observed: m.Observed,
+				Left: m.RemovedAt != 0, WorktreeView: views[i], Shared: inItsRepo(m, shared)})
 		}
 	}
 	return out, nil
+}
+
+// Shared returns the files that a member and others have changed, without a look at the worktree.
+func (t *Team) Shared(ctx context.Context, m ledger.Member) ([]ledger.TouchedFile, error) {
+	shared, err := t.shared(ctx)
+	return inItsRepo(m, shared), err
+}
+
+// inItsRepo returns a member's files, with their paths in its repository.
+func inItsRepo(m ledger.Member, shared map[string][]ledger.TouchedFile) []ledger.TouchedFile {
+	list := shared[m.Name]
+	for i := range list {
+		list[i].Path = services.OutOfRepo(m.Spec.Repo, list[i].Path)
+	}
+	return list
 }
 
 // shared returns each member's files of which another member was warned.

@@ -310,44 +310,6 @@ func (t tree) touched(ctx context.Context, st team.WorktreeStatus) (w Touched, e
 	return w, failed("list the files of "+t.at, err)
 }
 
-// Sides returns the files that each of two commits has changed since their
-// merge base, except those with the same change on both sides. If one commit
-// contains the other, the other side is empty.
-func (r *Repo) Sides(ctx context.Context, a, b string) (onA, onB []string, err error) {
-	sides := [2][]string{}
-	for i, ends := range [][2]string{{b, a}, {a, b}} {
-		for _, rev := range ends {
-			if err := checkRev(rev); err != nil {
-				return nil, nil, err
-			}
-		}
-		out, err := r.read(ctx, "diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", ends[0]+"..."+ends[1], "--")
-		if err != nil {
-			return nil, nil, failed("compare "+short(a)+" with "+short(b), err)
-		}
-		sides[i] = lines(out, 0)
-	}
-	mine := make(map[string]bool, len(sides[0]))
-	for _, f := range sides[0] {
-		mine[f] = true
-	}
-	if !slices.ContainsFunc(sides[1], func(f string) bool { return mine[f] }) {
-		return sides[0], sides[1], nil // a file that only one side has changed differs
-	}
-	out, err := r.read(ctx, "diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", a, b, "--")
-	if err != nil {
-		return nil, nil, failed("compare "+short(a)+" with "+short(b), err)
-	}
-	differ := map[string]bool{}
-	for _, f := range lines(out, 0) {
-		differ[f] = true
-	}
-	for i := range sides {
-		sides[i] = slices.DeleteFunc(sides[i], func(f string) bool { return !differ[f] })
-	}
-	return sides[0], sides[1], nil
-}
-
 // Diff returns what a worktree has changed since its branch began, commits and
 // uncommitted work together, as git diff formats it, and the untracked files.
 // With stat it is a summary.
@@ -439,6 +401,13 @@ func (r *Repo) Dirs(ctx context.Context, path string, most int) ([]string, error
 	t, err := r.tree(path)
 	if err != nil {
 		return nil, err
+	}
+	if entries, plain := plainEntries(filepath.Join(t.dir, "index")); plain {
+		files := make([]string, len(entries))
+		for i, e := range entries {
+			files[i] = e.path
+		}
+		return DirsOf(t.path, files, most), nil
 	}
 	out, err := t.read(ctx, "ls-files", "-z")
 	if err != nil {

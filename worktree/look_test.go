@@ -115,7 +115,7 @@ func TestStatusAll(t *testing.T) {
 }
 
 // What a member merged from another member is not its own change.
-func TestTouchedAndSides(t *testing.T) {
+func TestTouchedAndBothChanged(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	a, b := f.create("a"), f.create("b")
@@ -131,11 +131,24 @@ func TestTouchedAndSides(t *testing.T) {
 	if d := cmp.Diff(Touched{headB, []string{"a.txt", "b-only.txt"}, []string{"sub/b.txt"}}, got); err != nil || d != "" {
 		t.Errorf("%v\n%s", err, d)
 	}
-	onA, onB, err := f.repo.Sides(f.ctx(), headA, headB)
-	f.must(err)
-	if len(onA) != 0 || !cmp.Equal(onB, []string{"b-only.txt"}) {
-		t.Errorf("%q %q", onA, onB)
+	// What counts for one side is what both have changed if the other's files are dirty.
+	both := func(a, b string, wantA, wantB, want []string) {
+		t.Helper()
+		var files [3][]Both
+		for _, p := range []string{"a.txt", "b-only.txt", "none.txt", "other.txt", "same.txt", "sub/b.txt"} {
+			files[0] = append(files[0], Both{p, false, true})
+			files[1] = append(files[1], Both{p, true, false})
+			files[2] = append(files[2], Both{p, false, false})
+		}
+		for i, want := range [][]string{wantA, wantB, want} {
+			got, err := f.repo.BothChanged(f.ctx(), a, b, files[i])
+			if err != nil || !cmp.Equal(got, want) {
+				t.Errorf("%v of %s and %s: %q, want %q: %v", files[i][0], a, b, got, want, err)
+			}
+		}
 	}
+	both(headA, headB, nil, []string{"b-only.txt"}, nil)
+	both(headB, headA, []string{"b-only.txt"}, nil, nil)
 	// Both create the same files, one identical and one different.
 	f.write("wt/a/same.txt", "same\n")
 	f.write("wt/b/same.txt", "same\n")
@@ -143,11 +156,7 @@ func TestTouchedAndSides(t *testing.T) {
 	f.write("wt/b/other.txt", "by b\n")
 	f.commitAll(a.Path, "a again")
 	f.commitAll(b.Path, "b again")
-	onA, onB, err = f.repo.Sides(f.ctx(), "team/a", "team/b")
-	f.must(err)
-	if !cmp.Equal(onA, []string{"other.txt"}) || !cmp.Equal(onB, []string{"b-only.txt", "other.txt", "sub/b.txt"}) {
-		t.Errorf("%q %q", onA, onB)
-	}
+	both("team/a", "team/b", []string{"other.txt"}, []string{"b-only.txt", "other.txt", "sub/b.txt"}, []string{"other.txt"})
 	text, untracked, err := f.repo.Diff(f.ctx(), b.Path, true)
 	if err != nil || len(untracked) != 0 || text == "" {
 		t.Errorf("%v %q %q", err, text, untracked)

@@ -3,7 +3,6 @@ package worktree
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -167,12 +166,25 @@ func TestFewGits(t *testing.T) {
 	f.commitAll(w.Path, "c")
 	f.commitAll(f.root, "d")
 	gits()
-	onA, onB, err := f.repo.Sides(f.ctx(), w.Branch, "main")
-	if err != nil || !slices.Equal(onA, []string{"c.txt"}) || !slices.Equal(onB, []string{"d.txt"}) {
-		t.Errorf("%q %q %v", onA, onB, err)
+	for _, c := range []struct {
+		what  string
+		file  Both
+		found bool
+		gits  int
+	}{
+		{"dirty on both sides", Both{"x.txt", true, true}, true, 0},
+		{"changed by neither", Both{"x.txt", false, false}, false, 1},
+		{"changed by one", Both{"d.txt", false, false}, false, 2},
+		{"dirty and committed", Both{"d.txt", true, false}, true, 2},
+	} {
+		both, err := f.repo.BothChanged(f.ctx(), w.Branch, "main", []Both{c.file})
+		if n := gits(); err != nil || len(both) == 1 != c.found || n != c.gits {
+			t.Errorf("a file %s: %q %v with %d gits, want %d", c.what, both, err, n, c.gits)
+		}
 	}
-	if n := gits(); n != 2 {
-		t.Errorf("a comparison of branches that share no file starts git %d times", n)
+	_, err = f.repo.Dirs(f.ctx(), w.Path, 1)
+	if n := gits(); err != nil || n != 0 {
+		t.Errorf("the directories of a worktree: %v with %d gits", err, n)
 	}
 
 	same := f.create("same")

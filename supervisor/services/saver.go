@@ -82,19 +82,16 @@ func (v Saver) warnOverlap(ctx context.Context, led *ledger.Ledger, r *worktree.
 	if err != nil {
 		return err
 	}
-	onMine, onTheirs, err := r.Sides(ctx, head, theirs)
-	if err != nil {
+	files := make([]worktree.Both, len(shared))
+	for i, s := range shared {
+		files[i] = worktree.Both{Path: OutOfRepo(m.Spec.Repo, s.Path), DirtyA: s.MyDirty, DirtyB: s.TheirDirty}
+	}
+	both, err := r.BothChanged(ctx, head, theirs, files)
+	if err != nil || len(both) == 0 {
 		return err
 	}
-	var both []string
-	for _, s := range shared {
-		path := OutOfRepo(m.Spec.Repo, s.Path)
-		if (s.MyDirty || slices.Contains(onMine, path)) && (s.TheirDirty || slices.Contains(onTheirs, path)) {
-			both = append(both, s.Path)
-		}
-	}
-	if len(both) == 0 {
-		return nil
+	for i := range both {
+		both[i] = InRepo(m.Spec.Repo, both[i])
 	}
 	fresh, err := led.TellOverlap(ctx, m.SessionKey, other.SessionKey, both)
 	if err != nil || len(fresh) == 0 {

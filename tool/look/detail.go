@@ -310,10 +310,9 @@ func Changes(ctx context.Context, t *tool.Team, member, since string) (view.Chan
 			}
 		}
 	}
-	w, err := t.Worktrees(ctx, tool.WorktreesIn{Members: []string{m.Name}})
-	if err == nil && len(w.Worktrees) == 1 {
+	if shared, err := t.Shared(ctx, m); err == nil {
 		c.Also = map[string][]string{}
-		for _, f := range w.Worktrees[0].Shared {
+		for _, f := range shared {
 			c.Also[f.Path] = append(c.Also[f.Path], f.Name)
 		}
 	}
