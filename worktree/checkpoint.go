@@ -62,6 +62,11 @@ func (r *Repo) CheckpointNoting(ctx context.Context, path, teamKey, agent, why s
 	if err != nil {
 		return "", false, err
 	}
+	return r.checkpoint(ctx, t, st, began, teamKey, agent, why, note)
+}
+
+// checkpoint is CheckpointNoting with a status that was read after began.
+func (r *Repo) checkpoint(ctx context.Context, t tree, st team.WorktreeStatus, began time.Time, teamKey, agent, why string, note func(Touched) error) (ref string, fresh bool, err error) {
 	if st.Head == "" && len(st.Changes) == 0 {
 		return "", false, nil // empty repository
 	}

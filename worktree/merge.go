@@ -7,7 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/teamctl/teamctl/team"
 )
@@ -31,11 +33,31 @@ type MergeResult struct {
 // unmerged_files, operation_in_progress, merge_conflict (with the files),
 // merge_refused, lock_file (conflict).
 func (r *Repo) Merge(ctx context.Context, path string, commits []string, message string) (MergeResult, error) {
-	return r.MergeAfter(ctx, path, commits, message, func() error { return nil })
+	return r.mergeAfter(ctx, path, commits, message, func(ctx context.Context, t tree) (team.WorktreeStatus, error) { return t.status(ctx) })
 }
 
-// MergeAfter is Merge, and calls before if there is something to merge.
-func (r *Repo) MergeAfter(ctx context.Context, path string, commits []string, message string, before func() error) (MergeResult, error) {
+// MergeSaving is Merge, and takes a checkpoint before if there is something to merge.
+func (r *Repo) MergeSaving(ctx context.Context, path string, commits []string, message, teamKey, agent string) (MergeResult, error) {
+	if err := checkOwner(teamKey, agent); err != nil {
+		return MergeResult{}, err
+	}
+	return r.mergeAfter(ctx, path, commits, message, func(ctx context.Context, t tree) (team.WorktreeStatus, error) {
+		began := time.Now()
+		st, err := t.status(ctx)
+		if err != nil {
+			return st, err
+		}
+		_, fresh, err := r.checkpoint(ctx, t, st, began, teamKey, agent, "before a merge", nil)
+		if err != nil || !fresh && st.Clean() {
+			return st, err // no git has been run since
+		}
+		return t.status(ctx)
+	})
+}
+
+// mergeAfter is Merge with the status that before returns, which is called if there is
+// something to merge.
+func (r *Repo) mergeAfter(ctx context.Context, path string, commits []string, message string, before func(context.Context, tree) (team.WorktreeStatus, error)) (MergeResult, error) {
 	var res MergeResult
 	t, err := r.tree(path)
 	if err == nil {
@@ -44,25 +66,15 @@ func (r *Repo) MergeAfter(ctx context.Context, path string, commits []string, me
 	if err != nil {
 		return res, err
 	}
-	want := make([]string, len(commits))
-	for i, c := range commits {
-		if want[i], err = r.tipOf(ctx, c); err != nil {
-			return res, err
-		}
-	}
-	contained := map[string]bool{}
-	for _, c := range want {
-		// A failure has its answer below.
-		contained[c], _ = isAncestor(ctx, t.readCall(), c, "HEAD")
+	want, contained, err := r.resolveFor(ctx, t, commits)
+	if err != nil {
+		return res, err
 	}
 	if !slices.ContainsFunc(want, func(c string) bool { return !contained[c] }) {
 		head, err := t.made(ctx)
 		return MergeResult{Before: head, Head: head, Contained: want}, err
 	}
-	if err := before(); err != nil {
-		return res, err
-	}
-	st, err := t.status(ctx)
+	st, err := before(ctx, t)
 	if err != nil {
 		return res, err
 	}
@@ -120,6 +132,50 @@ func (r *Repo) MergeAfter(ctx context.Context, path string, commits []string, me
 	done()
 	res.Head, err = t.made(ctx)
 	return res, err
+}
+
+// resolveFor resolves commits, and finds those that HEAD of a worktree contains.
+func (r *Repo) resolveFor(ctx context.Context, t tree, commits []string) (want []string, contained map[string]bool, err error) {
+	missing, known := t.missing(ctx, commits)
+	contained = map[string]bool{}
+	for _, c := range commits {
+		in := known && len(missing) == 0
+		ask := !in && !missing[c]
+		if ask && known { // a failure has its answer in the merge, here and below
+			in, _ = isAncestor(ctx, t.readCall(), c, "HEAD")
+		}
+		if ask && !in {
+			if c, err = r.tipOf(ctx, c); err != nil {
+				return nil, nil, err
+			}
+			if !known {
+				in, _ = isAncestor(ctx, t.readCall(), c, "HEAD")
+			}
+		}
+		contained[c] = in
+		want = append(want, c)
+	}
+	return want, contained, nil
+}
+
+// missingMost bounds the commits that missing lists.
+const missingMost = 1000
+
+// missing lists commits that some commits contain and HEAD does not. None means that HEAD
+// contains all of them. A commit that is not among others may be the name of a tag, or too
+// far down. known is false if the commits are not given by their names or git does not know
+// one of them.
+func (t tree) missing(ctx context.Context, commits []string) (list map[string]bool, known bool) {
+	if len(commits) == 0 || slices.ContainsFunc(commits, func(c string) bool { return !isObjectID(c) }) {
+		return nil, false
+	}
+	args := append([]string{"rev-list", "--max-count=" + strconv.Itoa(missingMost)}, commits...)
+	out, err := t.read(ctx, append(args, "^HEAD", "--")...)
+	list = map[string]bool{}
+	for _, c := range lines(out, '\n') {
+		list[c] = true
+	}
+	return list, err == nil
 }
 
 // mergeOne merges one commit. If the merge cannot be completed it leaves it

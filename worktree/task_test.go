@@ -53,11 +53,24 @@ func TestGitsOfATask(t *testing.T) {
 	}
 	save()
 	starts("a checkpoint of the same", 1) // status
-	res, err := f.repo.MergeAfter(f.ctx(), w.Path, []string{sha}, "m", func() error { t.Error("there is something to merge"); return nil })
+	merge := func(commits ...string) (MergeResult, error) {
+		return f.repo.MergeSaving(f.ctx(), w.Path, commits, "m", "demo", "w")
+	}
+	res, err := merge(sha)
 	if d := cmp.Diff(MergeResult{Before: sha, Head: sha, Contained: []string{sha}}, res); err != nil || d != "" {
 		t.Errorf("%v\n%s", err, d)
 	}
-	starts("a merge of what is there", 2) // is it a commit, is it there
+	starts("a merge of what is there", 1) // the missing commits
+	f.write("main/more.txt", "more")
+	f.commitMain("more")
+	more := f.head(f.root)
+	gits()
+	res, err = merge(sha, more)
+	if err != nil || !slices.Equal(res.Merged, []string{more}) || !slices.Equal(res.Contained, []string{sha}) {
+		t.Errorf("%v %+v", err, res)
+	}
+	// The missing commits, is the other one there, status, identity, merge.
+	starts("a merge after a checkpoint", 5)
 	var older strings.Builder
 	for i := range checkpointsKept {
 		fmt.Fprintf(&older, "create %sdemo/w/%s %s\n", checkpointRoot, time.Unix(int64(i), 0).UTC().Format(refTime), sha)
@@ -150,26 +163,45 @@ func TestTouchedElsewhere(t *testing.T) {
 	}
 }
 
-// What is merged already is no reason to look at the worktree; anything else is.
-func TestMergeAfter(t *testing.T) {
+// What is merged already is no reason to save the worktree; anything else is.
+func TestMergeSaving(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	a := f.member("a", map[string]string{"a2.txt": "a"})
 	w := f.create("w")
 	f.write("wt/w/a.txt", "changed, not committed")
-	calls := 0
-	merge := func(commits ...string) error {
-		_, err := f.repo.MergeAfter(f.ctx(), w.Path, commits, "m", func() error { calls++; return nil })
-		return err
+	saved := func(want int) {
+		t.Helper()
+		list, err := f.repo.Saves(f.ctx(), KindCheckpoint, "demo", "w")
+		if err != nil || len(list) != want {
+			t.Errorf("%d checkpoints, want %d: %v", len(list), want, err)
+		}
 	}
-	if err := merge(w.Base); err != nil || calls != 0 {
-		t.Errorf("%v after %d calls", err, calls)
+	merge := func(commits ...string) (MergeResult, error) {
+		return f.repo.MergeSaving(f.ctx(), w.Path, commits, "m", "demo", "w")
 	}
-	wantErr(t, merge(w.Base, f.head(a.Path)), team.CodeConflict, team.ReasonWorktreeDirty)
-	if calls != 1 {
-		t.Errorf("%d calls before a merge", calls)
+	_, err := merge(w.Base)
+	f.must(err)
+	saved(0)
+	_, err = merge(w.Base, f.head(a.Path))
+	wantErr(t, err, team.CodeConflict, team.ReasonWorktreeDirty)
+	saved(1)
+	_, err = merge(strings.Repeat("1", 40))
+	wantErr(t, err, team.CodeNotFound, team.ReasonUnknownRev)
+
+	// A tag is not among the commits that it leads to.
+	f.git(w.Path, "checkout", "--quiet", "--", "a.txt")
+	b := f.member("b", map[string]string{"b2.txt": "b"})
+	f.git(f.root, "tag", "-a", "-m", "t", "annotated", b.Branch)
+	tag := f.git(f.root, "rev-parse", "annotated")
+	res, err := merge(tag, f.head(a.Path))
+	if err != nil || !slices.Equal(res.Merged, []string{f.head(b.Path), f.head(a.Path)}) {
+		t.Errorf("%v %+v", err, res)
 	}
-	wantErr(t, merge(strings.Repeat("1", 40)), team.CodeNotFound, team.ReasonUnknownRev)
+	saved(2)
+	if res, err = merge(tag); err != nil || len(res.Merged) != 0 {
+		t.Errorf("%v %+v", err, res)
+	}
 }
 
 // Whether there is a ref is what git answers.

@@ -275,10 +275,7 @@ func (w ownWorkspace) Checkpoint(ctx context.Context, why string) error {
 
 // Merge saves the state first, as does every step that may go wrong.
 func (w ownWorkspace) Merge(ctx context.Context, commits []string, message string) error {
-	_, err := w.repo.MergeAfter(ctx, w.path, commits, message, func() error {
-		_, _, err := w.repo.Checkpoint(ctx, w.path, w.team.Layout.Key, w.name, "before a merge")
-		return err
-	})
+	_, err := w.repo.MergeSaving(ctx, w.path, commits, message, w.team.Layout.Key, w.name)
 	return err
 }
 
