@@ -57,3 +57,27 @@ func TestOneCheckpointForEachTask(t *testing.T) {
 		t.Errorf("after a task that failed: %q", got)
 	}
 }
+
+// TestServedSavesAtRest checks that an agent with a model takes a checkpoint each time it comes to
+// rest: a supervisor leaves that to it.
+func TestServedSavesAtRest(t *testing.T) {
+	t.Parallel()
+	s := newServed(t)
+	ws := savedSpace{gitSpace{t.TempDir()}, new(sync.Mutex), new([]string)}
+	s.space = ws
+	s.start(ServeIn{})
+	saved := func(want ...string) {
+		t.Helper()
+		s.until("the checkpoints", func() bool {
+			ws.mu.Lock()
+			defer ws.mu.Unlock()
+			return slices.Equal(*ws.saves, want)
+		})
+	}
+	saved("idle")
+	if err := os.WriteFile(filepath.Join(ws.dir, "1.txt"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.tell("hello")
+	saved("idle", "idle 1.txt")
+}

@@ -28,6 +28,7 @@ type served struct {
 	info  model.Info
 	quota Quota
 	texts llm.Texts // store of long texts; nil keeps them in the ledger
+	space Workspace
 }
 
 // files stores long texts in a directory.
@@ -87,7 +88,9 @@ func (s *served) startIn(ctx context.Context, in ServeIn) (stop func(cause error
 	in.Quota = s.quota
 	id := Identity{AgentID: "dev@demo", Name: "dev", Team: "demo", Session: s.m.SessionKey, Generation: team.NewUUID(), Role: team.RoleExecutor}
 	done := make(chan error, 1)
-	go func() { done <- Serve(ctx, id, Env{Ledger: s.led, Box: s.box("dev"), Post: s.post}, in) }()
+	go func() {
+		done <- Serve(ctx, id, Env{Ledger: s.led, Box: s.box("dev"), Post: s.post, Workspace: s.space}, in)
+	}()
 	var once sync.Once
 	var err error
 	stop = func(cause error) error {

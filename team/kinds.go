@@ -27,6 +27,7 @@ type AgentKind struct {
 	MayIgnoreMail bool // nothing shows that it reads mail until it has
 	NoModel       bool // uses no model, so its usage is not counted
 	NeedsNoFile   bool // its name alone is enough to start it
+	SavesAtRest   bool // saves its worktree when it comes to rest
 	InProcess     bool // runs as a goroutine of the supervisor's as well
 	Sessions      bool // keeps its conversation in the team's ledger
 }
@@ -35,8 +36,8 @@ type AgentKind struct {
 var agentKinds = map[string]AgentKind{
 	"":            {ReadsMailbox: true, NoModel: true},
 	AgentLead:     {ReadsMailbox: true, Sessions: true},
-	AgentWorker:   {Worker: true, ReadsMailbox: true, NoModel: true, NeedsNoFile: true, InProcess: true},
-	AgentLLM:      {ReadsMailbox: true, NeedsNoFile: true, InProcess: true, Sessions: true},
+	AgentWorker:   {Worker: true, SavesAtRest: true, ReadsMailbox: true, NoModel: true, NeedsNoFile: true, InProcess: true},
+	AgentLLM:      {ReadsMailbox: true, SavesAtRest: true, NeedsNoFile: true, InProcess: true, Sessions: true},
 	AgentCommand:  {Command: true, ReadsMailbox: true, MayIgnoreMail: true, NoModel: true},
 	AgentExternal: {External: true, MayIgnoreMail: true},
 	AgentACP:      {ReadsMailbox: true},

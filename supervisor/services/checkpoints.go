@@ -50,18 +50,20 @@ func NewCheckpoints(t loop.Team, slots Slots) *Checkpoints {
 // Event takes a checkpoint when a member has come to rest: it is idle, or one of its tasks is
 // completed. A plain command reports neither; for it the exit counts.
 func (c *Checkpoints) Event(e ledger.Event) {
-	name, why := "", ""
+	name, why, rests := "", "", false
 	switch {
 	case e.What == team.EventMemberActivity && e.After == string(team.Idle):
-		name, why = e.ID, "idle"
+		name, why, rests = e.ID, "idle", true
 	case e.What == team.EventTaskCompleted:
 		name, why = e.Who, "task "+e.ID+" is done"
 	default:
 		return
 	}
-	if m, ok := c.Bus.Find(name); ok && !team.KindOf(m.Spec.Agent).Worker {
-		c.Save(m.Member, why)
+	m, ok := c.Bus.Find(name)
+	if kind := team.KindOf(m.Spec.Agent); !ok || kind.Worker || rests && kind.SavesAtRest {
+		return // it saves its work itself; its exit counts here if it is killed before
 	}
+	c.Save(m.Member, why)
 }
 
 // Save takes a checkpoint beside the loop. All requests during a running checkpoint of the member

@@ -148,4 +148,21 @@ func TestCheckpoints(t *testing.T) {
 	if n := saves(); n != 1 || len(c.saving) != 0 { // nothing had changed
 		t.Errorf("%d checkpoints, under way %v", n, c.saving)
 	}
+	// What a built-in agent saves itself is not saved twice.
+	idle, done := ledger.Event{What: "member.activity", ID: "ann", After: string(team.Idle)}, ledger.Event{What: "task.completed", Who: "ann", ID: "8"}
+	for _, k := range []struct {
+		agent      string
+		idle, done bool
+	}{{team.AgentWorker, false, false}, {team.AgentLLM, false, true}, {team.AgentClaude, true, true}} {
+		b.List[0].Spec.Agent = k.agent
+		for e, want := range map[*ledger.Event]bool{&idle: k.idle, &done: k.done} {
+			c.Event(*e)
+			if got := len(c.saving) != 0; got != want {
+				t.Errorf("%s, %s: a checkpoint %v", k.agent, e.What, got)
+			}
+			if len(c.saving) != 0 {
+				b.Next()
+			}
+		}
+	}
 }
