@@ -19,24 +19,20 @@ import (
 // seat is a terminal of a person: a shell in a pane of a private tmux server.
 type seat struct {
 	*faultRig
-	name string
+	name   string
+	remote *remote // nil until it is needed
 }
 
 // sit opens a terminal with a shell that waits for a command.
 func (r *faultRig) sit(name string, cols, rows int) *seat {
 	r.Helper()
-	s := &seat{r, name}
+	s := &seat{faultRig: r, name: name}
 	r.Cleanup(func() { _, _ = r.try("tmux", "-S", r.dir+"/seat", "kill-server") })
 	s.tmux("new-session", "-d", "-x", strconv.Itoa(cols), "-y", strconv.Itoa(rows), "-s", name,
 		"exec env -u TMUX -u TMUX_PANE -u NO_COLOR LC_ALL=C.UTF-8 PS1='shell> ' PATH="+filepath.Dir(r.exe)+":$PATH bash --norc --noprofile")
 	s.shows("shell>")
 	s.run("stty -g > " + name + ".before")
 	return s
-}
-
-func (s *seat) tmux(args ...string) string {
-	s.Helper()
-	return s.command(append([]string{"tmux", "-u", "-S", s.dir + "/seat", "-f", "/dev/null"}, args...)...)
 }
 
 // keys sends keys in one burst.
