@@ -18,7 +18,8 @@ type Fault struct {
 	Bytes int  // number of bytes sent of the next one before the connection breaks
 	Whole bool // the answer is one JSON document, although events were asked for
 
-	Stalled func() // called when a Stall begins
+	Stalled func()           // called when a Stall begins
+	Sends   func(events int) // called before the first event is sent, with the number of them
 }
 
 // How an answer that has begun goes wrong.
@@ -80,6 +81,9 @@ func writeBroken(w http.ResponseWriter, r *http.Request, p protocol, events []ev
 		}
 		_, _ = w.Write([]byte(text))
 		flush()
+	}
+	if f.Sends != nil {
+		f.Sends(len(events))
 	}
 	for i, e := range events {
 		text := e.text()
