@@ -53,11 +53,13 @@ var verbs = []struct {
 	}},
 }
 
-// briefVerbs are the commands that start often and mostly read the ledger. They stay on the
-// one processor that the program starts on: database/sql starts a goroutine for each query, and with a second processor the runtime
-// wakes a thread for each goroutine. Commands that serve, draw a screen, write at once or work in
-// parallel are not among them.
-var briefVerbs = []string{"events", "explain", "hook", "inbox", "ls", "ps", "settings", "show", "status", "thread", "usage", "wait"}
+// briefVerbs are the commands that start often and mostly read the ledger. They stay on the one
+// processor that the program starts on: database/sql starts a goroutine for each query, and with a
+// second processor the runtime wakes a thread for each goroutine. Commands that serve, draw a
+// screen, write at once or work in parallel are not among them.
+var briefVerbs = []string{
+	"approvals", "events", "explain", "hook", "inbox", "ls", "ps", "settings", "show", "status", "thread", "usage", "version", "wait",
+}
 
 // brief reports whether a command line names a brief verb.
 func brief(args []string) bool { return len(args) > 0 && slices.Contains(briefVerbs, args[0]) }
