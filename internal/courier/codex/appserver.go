@@ -175,6 +175,8 @@ func (a *appServer) session(ctx context.Context) (up bool) {
 			a.look(ctx, conn)
 		case <-a.check.C:
 			a.askState(ctx, conn)
+		case <-a.heardNow:
+			a.askState(ctx, conn)
 		case <-ended:
 			lasting = false
 		case <-ctx.Done():

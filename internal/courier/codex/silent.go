@@ -27,18 +27,29 @@ type patience struct{ answer, work, rest time.Duration }
 // silence is what is known of a server that says nothing.
 type silence struct {
 	patience
-	check *time.Timer  // ask the server
-	last  atomic.Int64 // when it was heard, in Unix nanoseconds
-	mute  atomic.Bool  // reported as one that does not answer
+	check     *time.Timer   // ask the server
+	heardNow  chan struct{} // capacity 1: ask it at once
+	last      atomic.Int64  // when it was heard, in Unix nanoseconds
+	mute      atomic.Bool   // reported as one that does not answer
+	muteSince int64         // last at that report; only askState uses it
 }
 
-func newSilence(p patience) *silence { return &silence{patience: p, check: time.NewTimer(p.rest)} }
+func newSilence(p patience) *silence {
+	return &silence{patience: p, check: time.NewTimer(p.rest), heardNow: make(chan struct{}, 1)}
+}
 
 // hears notes a message of the server.
 func (s *silence) hears() {
 	s.last.Store(time.Now().UnixNano())
 	if s.mute.Load() {
-		s.check.Reset(0)
+		s.askNow()
+	}
+}
+
+func (s *silence) askNow() {
+	select {
+	case s.heardNow <- struct{}{}:
+	default:
 	}
 }
 
@@ -74,13 +85,21 @@ func (a *appServer) askState(ctx context.Context, conn *rpc) {
 			a.unlessHeard(before, out.Thread.Status)
 		}
 		a.check.Reset(again)
-	case quiet && !a.mute.Swap(true):
+	case quiet:
+		last := a.last.Load()
+		if a.mute.Swap(true) && a.muteSince == last {
+			return // the next message asks again
+		}
+		a.muteSince = last // what has been heard since the last report has shown a state
 		a.f.Log.Warn("app-server does not answer", "member", a.f.Name, "err", err)
 		a.see(team.Observation{Activity: team.ActivityUnknown, Source: "app-server does not answer"})
 		if a.quietFor() < a.answer { // heard meanwhile
-			a.check.Reset(0)
+			a.askNow()
 		}
-	case !quiet:
+	default: // something was heard, and not the answer
+		if a.mute.Load() {
+			again = a.answer
+		}
 		a.check.Reset(again)
 	}
 }

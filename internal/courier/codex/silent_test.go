@@ -1,9 +1,14 @@
 package codex
 
 import (
+	"encoding/json"
+	"net"
+	"net/http"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/coder/websocket"
 
 	"github.com/teamctl/teamctl/internal/courier/couriertest"
 	"github.com/teamctl/teamctl/team"
@@ -53,5 +58,82 @@ func TestServerIsFrozen(t *testing.T) {
 			r.Touch(t, "go")
 			r.Last(t, "that it is idle", couriertest.Is(team.Idle))
 		})
+	}
+}
+
+// TestServerIsSilentAgain: a server that was reported as one that does not answer, is heard, and
+// still does not answer, has no state again.
+func TestServerIsSilentAgain(t *testing.T) {
+	t.Parallel()
+	r := codexRig(t)
+	l, err := net.Listen("unix", r.Socket())
+	if err != nil {
+		t.Fatal(err)
+	}
+	works := make(chan struct{}, 2)
+	srv := &http.Server{Handler: onlyNotifies(works), ReadHeaderTimeout: time.Minute}
+	go func() { _ = srv.Serve(l) }()
+	t.Cleanup(func() { srv.Close() })
+	r.facts.Link.Conversation = "thread-1"
+	a, err := newAppServer(r.facts, r.Report, patience{100 * time.Millisecond, 100 * time.Millisecond, 100 * time.Millisecond})
+	r.Use(t, a, err)
+	a.start()
+	r.Wait(t, "that it does not answer", 0, mute)
+	for range 2 {
+		from := r.Mark()
+		works <- struct{}{}
+		r.Wait(t, "that it works", from, couriertest.Is(team.Working))
+		r.Last(t, "that it does not answer", mute)
+	}
+}
+
+// onlyNotifies returns an app-server that shows its thread, and answers no question about it then. It
+// notifies that the thread is active whenever works has an element.
+func onlyNotifies(works <-chan struct{}) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		ws, err := websocket.Accept(w, r, nil)
+		if err != nil {
+			return
+		}
+		defer func() { _ = ws.CloseNow() }()
+		write := func(line string) bool { return ws.Write(r.Context(), websocket.MessageText, []byte(line)) == nil }
+		gone := make(chan struct{})
+		var notifier sync.WaitGroup
+		defer notifier.Wait()
+		defer close(gone)
+		notifier.Go(func() {
+			for {
+				select {
+				case <-works:
+					write(`{"method":"thread/status/changed","params":{"threadId":"thread-1","status":{"type":"active"}}}`)
+				case <-gone:
+					return
+				}
+			}
+		})
+		const thread = `{"thread":{"id":"thread-1","threadSource":"user","status":{"type":"idle"}}}`
+		results := map[string]string{"thread/loaded/list": `{"data":["thread-1"]}`, "thread/read": thread, "thread/resume": thread, "thread/items/list": `{"data":[]}`}
+		shown := false
+		for {
+			_, b, err := ws.Read(r.Context())
+			if err != nil {
+				return
+			}
+			var m struct {
+				ID     json.RawMessage
+				Method string
+			}
+			if json.Unmarshal(b, &m) != nil || m.ID == nil || shown && m.Method == "thread/read" {
+				continue
+			}
+			shown = shown || m.Method == "thread/resume"
+			result, known := results[m.Method]
+			if !known {
+				result = "{}"
+			}
+			if !write(`{"id":` + string(m.ID) + `,"result":` + result + `}`) {
+				return
+			}
+		}
 	}
 }

@@ -59,11 +59,15 @@ func (r *Relay) Freeze() {
 	r.thaw = make(chan struct{})
 }
 
-// Thaw ends a Freeze.
+// Thaw ends a Freeze, if there is one.
 func (r *Relay) Thaw() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	close(r.thaw)
+	select {
+	case <-r.thaw:
+	default:
+		close(r.thaw)
+	}
 }
 
 func (r *Relay) add(both ...net.Conn) bool {
@@ -98,9 +102,10 @@ func (r *Relay) forward(from, to net.Conn) {
 	}
 }
 
-// close ends all connections; a frozen relay is to be thawed before.
+// close ends all connections, and a Freeze.
 func (r *Relay) close() {
 	_ = r.listener.Close()
+	r.Thaw()
 	r.mu.Lock()
 	r.ended = true
 	for c := range r.conns {
