@@ -155,6 +155,8 @@ type TeamInfo struct {
 	Running    int           `json:"running"`
 	Tasks      ledger.Counts `json:"tasks"`
 	Supervisor int           `json:"supervisorPid,omitempty"`
+	Down       int64         `json:"supervisorDownSince,omitempty"` // since when no supervisor maintains Running
+	Silent     bool          `json:"supervisorSilent,omitempty"`    // there is one, but it does not answer
 	Problem    string        `json:"problem,omitempty"`
 	Hint       string        `json:"hint,omitempty"` // what to do about it
 }

@@ -288,56 +288,76 @@ func refused(err error) bool {
 	return team.ReasonOf(err) == supervisor.ErrStopped.Reason && !errors.Is(err, ledger.ErrWriterGone)
 }
 
-// Teams lists every team, sorted by key.
+// Teams lists every team, sorted by key. It asks all supervisors together whether they answer.
 func (e *Env) Teams(ctx context.Context) ([]TeamInfo, error) {
 	keys, err := e.Keys()
 	if err != nil {
 		return nil, err
 	}
-	list := make([]TeamInfo, 0, len(keys))
-	for _, k := range keys {
-		list = append(list, e.info(ctx, k))
+	list := make([]TeamInfo, len(keys))
+	rest := make([]func() error, len(keys))
+	for i, k := range keys {
+		list[i] = TeamInfo{Key: k, Name: k, Path: e.Home.Team(k).Dir}
+		rest[i] = list[i].ask(ctx, e)
+	}
+	for i := range list {
+		if err := rest[i](); err != nil {
+			list[i].Problem, list[i].Hint = err.Error(), team.HintOf(err)
+		}
 	}
 	return list, nil
 }
 
-func (e *Env) info(ctx context.Context, key string) TeamInfo {
-	l := e.Home.Team(key)
-	info := TeamInfo{Key: key, Name: key, Path: l.Dir}
-	t, err := e.Open(ctx, key)
+// ask opens a team and asks its supervisor. rest reads the team with the answer, and closes it.
+func (i *TeamInfo) ask(ctx context.Context, e *Env) (rest func() error) {
+	t, err := e.Open(ctx, i.Key)
 	if err != nil {
-		info.Problem, info.Hint = err.Error(), team.HintOf(err)
-		return info
+		return func() error { return err }
 	}
-	defer func() { _ = t.Close() }()
-	if t.Elsewhere != nil {
-		info.Problem, info.Hint = t.Elsewhere.Error(), team.HintOf(t.Elsewhere)
+	silent := t.Ask(ctx)
+	return func() error {
+		defer func() { _ = t.Close() }() // opened for reading only
+		since, err := silent()
+		if err != nil {
+			return err
+		}
+		if err := i.read(ctx, t, since); err != nil {
+			return err
+		}
+		return t.Elsewhere
 	}
+}
+
+// read reads a team whose supervisor has not answered since silent, unless that is zero.
+func (i *TeamInfo) read(ctx context.Context, t *Team, silent time.Time) error {
 	row, err := t.Ledger.Team(ctx)
 	if err != nil {
-		info.Problem, info.Hint = err.Error(), team.HintOf(err)
-		return info
+		return err
 	}
-	info.Name, info.Repo, info.CreatedAt = row.Name, row.Repo, row.CreatedAt
+	i.Name, i.Repo, i.CreatedAt = row.Name, row.Repo, row.CreatedAt
 	members, err := t.Ledger.Members(ctx, false)
 	if err != nil {
-		info.Problem, info.Hint = err.Error(), team.HintOf(err)
-		return info
+		return err
 	}
 	for _, m := range members {
 		if m.Name == team.LeadName {
 			continue
 		}
-		info.Members++
+		i.Members++
 		if m.Observed == team.Running {
-			info.Running++
+			i.Running++
 		}
 	}
-	if info.Tasks, err = t.Ledger.Counts(ctx); err != nil {
-		info.Problem, info.Hint = err.Error(), team.HintOf(err)
+	down, quiet, err := t.Unmaintained(ctx, members, silent)
+	if err != nil {
+		return err
 	}
-	info.Supervisor, _ = t.supervisorPID()
-	return info
+	if i.Silent = quiet; !down.IsZero() {
+		i.Down = down.UnixMilli()
+	}
+	i.Supervisor, _ = t.supervisorPID()
+	i.Tasks, err = t.Ledger.Counts(ctx)
+	return err
 }
 
 // supervisorPID returns the pid of the team's supervisor while its lock is held, else 0. adopted

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -46,6 +47,34 @@ func (r *faultRig) halt(id backends.ProcID) {
 		}
 		return true
 	})
+}
+
+// follows starts a command that writes until it is killed at the end of the test. The function that
+// is returned returns what it has written.
+func (r *faultRig) follows(args ...string) (written func() string) {
+	r.Helper()
+	file, err := os.Create(filepath.Join(r.TempDir(), "out"))
+	if err != nil {
+		r.Fatal(err)
+	}
+	c := exec.Command(r.exe, args...)
+	c.Dir, c.Env, c.Stdout = r.dir, r.env, file
+	err = c.Start()
+	_ = file.Close() // the command has its own
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.Cleanup(func() {
+		_ = c.Process.Kill()
+		_ = c.Wait() // it was killed
+	})
+	return func() string {
+		b, err := os.ReadFile(file.Name())
+		if err != nil {
+			r.Fatal(err)
+		}
+		return string(b)
+	}
 }
 
 // TestSupervisorGone checks that any command starts the next supervisor while members should be
@@ -172,10 +201,24 @@ func TestSupervisorStopped(t *testing.T) {
 			t.Errorf("doctor does not report it:\n%s", out)
 		}
 	})
+	for line, want := range map[string]string{
+		"ls": " ?/2 ", "ls --json": `"supervisorSilent": true`, "status --format plain": "f ? !1 ", "status --all --format tmux": "f ? !1 ",
+		"board": "the supervisor does not answer", "show": "? a  ", "board --json": `"supervisorSilent": true`,
+	} {
+		wg.Go(func() {
+			out, err := r.try(append([]string{r.exe}, strings.Fields(line)...)...)
+			if err != nil || !strings.Contains(out, want) {
+				t.Errorf("%s: %v; no %q in\n%s", line, err, want, out)
+			}
+		})
+	}
 	wg.Wait()
+	list := r.follows("ls", "--watch")
+	r.until("the list to report it", func() bool { return strings.Contains(list(), " ?/2 ") })
 	if err := proc.Signal(sup, syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
+	r.until("the list to be current", func() bool { return strings.Contains(list(), " 2/2 ") })
 	if m := r.members(); len(m) != 2 || len(r.subjects()) != 1 || len(r.mail("a")) != 0 {
 		t.Errorf("something was done: %+v, tasks %v, mail %v", m, r.subjects(), r.mail("a"))
 	}

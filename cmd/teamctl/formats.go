@@ -45,11 +45,14 @@ const severalTasks = "With one id the [Task](#task) itself; with several, or a f
 
 // shapes has every command with a result, by its short form if it has one.
 var shapes = map[string]shape{
-	"ls":     {list: "teams", name: "team", reads: true, watch: true},
+	"ls": {
+		list: "teams", name: "team", reads: true, watch: true,
+		note: "Since `supervisorDownSince` nothing keeps `running` current: no supervisor is up although members should run or, with `supervisorSilent`, one does not answer.",
+	},
 	"create": {name: "team_name"},
 	"status": {
 		name: "team", reads: true, watch: true,
-		note: "Where no team is chosen, `team` is left out. Of `waiting`, `what` is for people, and `command` shows more; `next` are commands. With `--format json` one line: `team`, `needs` (what waits for a person), `active`, `ready`, `failed`, `stuck`, `done` and `total` of its tasks, optional `supervisorDownSince`, `supervisorSilent` (it runs and does not answer; known with `--follow` only) and `unread` (why nothing is known); with `--all` a list of those, `teams`.",
+		note: "Where no team is chosen, `team` is left out. Of `waiting`, `what` is for people, and `command` shows more; `next` are commands. With `--format json` one line: `team`, `needs` (what waits for a person), `active`, `ready`, `failed`, `stuck`, `done` and `total` of its tasks, optional `supervisorDownSince`, `supervisorSilent` (it runs and does not answer) and `unread` (why nothing is known); with `--all` a list of those, `teams`.",
 	},
 	"show": {
 		name: "kind", reads: true, watch: true,

@@ -1,9 +1,6 @@
 package main
 
 import (
-	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
@@ -45,30 +42,11 @@ func TestFullScreenFrozen(t *testing.T) {
 	})
 	plain.run("teams")
 	plain.shows("team f: supervisor has not answered since")
-	line := exec.Command(r.exe, "status", "--all", "--follow", "--json")
-	line.Dir, line.Env = r.dir, r.env
-	file, err := os.Create(filepath.Join(r.dir, "lines"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	line.Stdout = file
-	err = line.Start()
-	_ = file.Close() // the command has its own
-	if err != nil {
-		t.Fatal(err)
-	}
+	lines := r.follows("status", "--all", "--follow", "--json")
 	newest := func() string {
-		b, err := os.ReadFile(file.Name())
-		if err != nil {
-			t.Fatal(err)
-		}
-		all := strings.Split(strings.TrimSpace(string(b)), "\n")
+		all := strings.Split(strings.TrimSpace(lines()), "\n")
 		return all[len(all)-1]
 	}
-	defer func() {
-		_ = line.Process.Kill()
-		_ = line.Wait() // it was killed
-	}()
 	r.until("the line to have it", func() bool { return strings.Contains(newest(), `"supervisorSilent":true`) })
 	if !silent.MatchString(s.screen()) {
 		t.Errorf("the screen does not report it any more:\n%s", s.screen())

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,6 +16,8 @@ func newLs(a *app) *cobra.Command {
 		Use:     "ls",
 		Aliases: []string{"teams"},
 		Short:   "List the teams",
+		Long: `List the teams. A ? before the number of members says that it is unknown how many of
+them run: the team's supervisor has ended, or does not answer.`,
 		Example: `  teamctl ls
   teamctl ls --json`,
 		Args: takes(0, 0, ""),
@@ -42,6 +45,10 @@ func newLs(a *app) *cobra.Command {
 			if len(kept) > 0 {
 				shape["kept"] = kept
 			}
+			a.due = 0
+			if slices.ContainsFunc(teams, func(t tool.TeamInfo) bool { return t.Silent }) {
+				a.due = tool.SilentAfter // --watch may not know of it yet, and not tell when it answers
+			}
 			if a.out.value(shape) {
 				return nil
 			}
@@ -55,20 +62,34 @@ func newLs(a *app) *cobra.Command {
 				a.out.hint("teamctl create demo --repo .")
 				return nil
 			}
+			defer a.unmaintained(teams)
 			var rows [][]string
 			for _, t := range teams {
-				note := view.Clean(t.Repo)
+				note, running := view.Clean(t.Repo), fmt.Sprint(t.Running)
 				if t.Problem != "" {
 					note = a.out.style.Red(view.Clean(t.Problem))
 				}
+				if t.Down != 0 {
+					running = a.out.style.Yellow("?")
+				}
 				rows = append(rows, []string{
-					t.Key, fmt.Sprintf("%d/%d", t.Running, t.Members), fmt.Sprintf("%d/%d", t.Tasks.Completed, t.Tasks.Total()),
+					t.Key, fmt.Sprintf("%s/%d", running, t.Members), fmt.Sprintf("%d/%d", t.Tasks.Completed, t.Tasks.Total()),
 					pid(t.Supervisor), age(t.CreatedAt), dash(note),
 				})
 			}
 			a.out.table([]string{"TEAM", "RUNNING", "DONE", "SUPERVISOR", "AGE", "REPO"}, rows, false)
 			return nil
 		},
+	}
+}
+
+// unmaintained says since when the members of teams are unknown.
+func (a *app) unmaintained(list []tool.TeamInfo) {
+	for _, t := range list {
+		if t.Down != 0 && t.Problem == "" {
+			a.out.note("%s: %s: which members run is unknown", t.Key, view.DownWords(time.UnixMilli(t.Down), t.Silent))
+			a.out.hint("teamctl ps --team %s", t.Key)
+		}
 	}
 }
 

@@ -45,7 +45,7 @@ teamctl pane unhide.`,
 			ctx := cmd.Context()
 			if len(args) == 0 {
 				return a.withTeam(ctx, func(t *tool.Team, _ tool.Caller) error {
-					s, _, err := look.Snapshot(ctx, t, 0)
+					s, err := look.Snapshot(ctx, t)
 					if err == nil && !a.out.value(shown{Kind: "team", Team: &s}) {
 						a.showBoard(s)
 					}

@@ -61,7 +61,8 @@ for you, and what to type next. teamctl alone, in a terminal, shows the same.
 
 With --format it is one line for prompts and status bars, "demo !4 ▸4 ·1 ✗1 5/12": four
 things wait for you, four tasks are in work, one is ready, one has failed, five of twelve
-are done. Counts of 0 are omitted, and no supervisor is started. --follow writes the line again
+are done. Counts of 0 are omitted, and no supervisor is started; a ? after the name says that the
+team's has ended or does not answer, and what follows may be old. --follow writes the line again
 whenever it changes; with --tmux it is the option @teamctl of the tmux server that you
 are in, as long as the command runs: put #{@teamctl} into its status-right.`,
 		Example: `  teamctl status

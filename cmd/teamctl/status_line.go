@@ -55,7 +55,7 @@ func (a *app) statusLine(cmd *cobra.Command, l statusLine) error {
 		defer done()
 	}
 	if !l.follow {
-		list, err := a.glances(ctx, l.all, unasked)
+		list, err := a.glances(ctx, l.all, nil)
 		if err != nil {
 			return err
 		}
@@ -99,8 +99,8 @@ func distinct(put func([]view.Glance) error) func([]view.Glance) error {
 }
 
 // glances reads the current team, if there is one, or all teams. silent returns since when the
-// supervisor of a team has not answered, zero if it does. It starts no supervisor and asks none,
-// since a status bar calls it every few seconds.
+// supervisor of a team has not answered, zero if it does; if it is nil, all supervisors are asked
+// together. It starts no supervisor.
 func (a *app) glances(ctx context.Context, all bool, silent func(key string) time.Time) ([]view.Glance, error) {
 	env, err := a.tools()
 	if err != nil {
@@ -117,16 +117,18 @@ func (a *app) glances(ctx context.Context, all bool, silent func(key string) tim
 		}
 		keys = []string{key}
 	}
-	list := make([]view.Glance, 0, len(keys))
-	for _, key := range keys {
-		g, err := glance(ctx, env, key, silent(key))
-		if err != nil && !all {
+	list := make([]view.Glance, len(keys))
+	rest := make([]func() (view.Glance, error), len(keys))
+	for i, key := range keys {
+		rest[i] = glance(ctx, env, key, silent)
+	}
+	for i, key := range keys {
+		if list[i], err = rest[i](); err != nil && !all {
 			return nil, err
 		}
 		if err != nil { // the others are shown anyway
-			g = view.Glance{Team: key, Unread: err.Error()}
+			list[i] = view.Glance{Team: key, Unread: err.Error()}
 		}
-		list = append(list, g)
 	}
 	return list, nil
 }
@@ -134,13 +136,24 @@ func (a *app) glances(ctx context.Context, all bool, silent func(key string) tim
 // unasked is the silence of supervisors that are not asked.
 func unasked(string) time.Time { return time.Time{} }
 
-func glance(ctx context.Context, env *tool.Env, key string, silent time.Time) (view.Glance, error) {
+// glance opens a team and asks its supervisor, unless silent is set. rest reads the team with the
+// answer, and closes it.
+func glance(ctx context.Context, env *tool.Env, key string, silent func(key string) time.Time) (rest func() (view.Glance, error)) {
 	t, err := env.Open(ctx, key)
 	if err != nil {
-		return view.Glance{}, err
+		return func() (view.Glance, error) { return view.Glance{}, err }
 	}
-	g, err := look.Glance(ctx, t, silent)
-	return g, errors.Join(err, t.Close())
+	since := func() (time.Time, error) { return silent(key), nil }
+	if silent == nil {
+		since = t.Ask(ctx)
+	}
+	return func() (g view.Glance, err error) {
+		at, err := since()
+		if err == nil {
+			g, err = look.Glance(ctx, t, at)
+		}
+		return g, errors.Join(err, t.Close())
+	}
 }
 
 // followGlances calls put now and after every change until it fails or ctx ends. looks is as in

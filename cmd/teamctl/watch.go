@@ -229,7 +229,7 @@ const boardTasks = 100
 
 // printBoard prints the board once.
 func (a *app) printBoard(ctx context.Context, t *tool.Team) error {
-	s, _, err := look.Snapshot(ctx, t, 0)
+	s, err := look.Snapshot(ctx, t)
 	if err != nil || a.out.value(s) {
 		return err
 	}

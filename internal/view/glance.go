@@ -34,12 +34,15 @@ func GlanceOf(s Snapshot) Glance {
 }
 
 // String returns the line, "demo !4 ▸4 ·1 ✗1 5/12": needs, tasks in progress, ready ones, failed
-// ones, and how many of all are done. Zeros are omitted, and a team that could not be read has a
-// question mark.
+// ones, and how many of all are done. Zeros are omitted. A team that no supervisor maintains has a
+// question mark before them, and one that could not be read has only that.
 func (g Glance) String() string {
 	parts := []string{Clean(g.Team)}
 	if g.Unread != "" {
 		return parts[0] + " ?"
+	}
+	if !g.Down.IsZero() {
+		parts = append(parts, "?")
 	}
 	for _, p := range []struct {
 		sign string

@@ -51,7 +51,7 @@ func brief(ctx context.Context, t *tool.Team, silent time.Time) (view.Snapshot, 
 	for i, m := range members {
 		s.Members[i].StalledSince = state.Stalled(t.Layout, m, now)
 	}
-	if s.Down, s.Silent, err = unmaintained(ctx, t, members, silent); err != nil {
+	if s.Down, s.Silent, err = t.Unmaintained(ctx, members, silent); err != nil {
 		return view.Snapshot{}, err
 	}
 	u, err := t.Usage(ctx)

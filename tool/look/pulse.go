@@ -15,7 +15,7 @@ import (
 // stays open, which wakes nobody: the supervisor answers it as soon as it runs again.
 const (
 	// askLate is the time without an answer after which the facts are shown as old.
-	askLate = 5 * time.Second
+	askLate = tool.SilentAfter
 	// askFresh is the age of an answer up to which a key asks nothing.
 	askFresh = 5 * time.Second
 	// askFirst is the pause after a key, askMost the longest.
@@ -65,7 +65,7 @@ func (p *pulse) follow(ctx context.Context, t *tool.Team, pid int, looks <-chan 
 		p.end()
 		here = p.here
 	}
-	known, err := lastChange(ctx, t)
+	known, err := t.LastChange(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -18,14 +18,20 @@ const (
 	eventsKept = 50
 )
 
-// Snapshot reads the team, with at most tasks of the tasks not in progress (0: all of them), so
-// that a change on a long board does not require reading and sorting all of it. due is when to
-// read again even without a change, 0 for never.
-func Snapshot(ctx context.Context, t *tool.Team, tasks int) (s view.Snapshot, due time.Duration, err error) {
-	return snapshot(ctx, t, tasks, time.Time{})
+// Snapshot reads the team once. It asks the supervisor whether it answers.
+func Snapshot(ctx context.Context, t *tool.Team) (view.Snapshot, error) {
+	silent, err := t.Ask(ctx)()
+	if err != nil {
+		return view.Snapshot{}, err
+	}
+	s, _, err := snapshot(ctx, t, 0, silent)
+	return s, err
 }
 
-// snapshot is Snapshot with a supervisor that has not answered since silent, unless that is zero.
+// snapshot reads the team, with at most tasks of the tasks not in progress (0: all of them), so
+// that a change on a long board does not require reading and sorting all of it. The supervisor has
+// not answered since silent, unless that is zero. due is when to read again even without a change,
+// 0 for never.
 func snapshot(ctx context.Context, t *tool.Team, tasks int, silent time.Time) (s view.Snapshot, due time.Duration, err error) {
 	row, err := t.Ledger.Team(ctx)
 	if err != nil {
@@ -55,7 +61,7 @@ func snapshot(ctx context.Context, t *tool.Team, tasks int, silent time.Time) (s
 	for i, m := range members {
 		s.Members[i].StalledSince = state.Stalled(t.Layout, m, now)
 	}
-	if s.Down, s.Silent, err = unmaintained(ctx, t, members, silent); err != nil {
+	if s.Down, s.Silent, err = t.Unmaintained(ctx, members, silent); err != nil {
 		return s, 0, err
 	}
 	u, err := t.Usage(ctx)
@@ -88,47 +94,6 @@ func Progress(name string, p tool.Progress) view.Snapshot {
 		return s
 	}
 	return filled(name, p.Tasks, stuck(p.Tasks), p.Members)
-}
-
-// unmaintained returns since when the ledger's state of members is unmaintained, and whether by a
-// supervisor that does not answer: one that has not since silent, unless that is zero.
-func unmaintained(ctx context.Context, t *tool.Team, members []ledger.Member, silent time.Time) (since time.Time, quiet bool, err error) {
-	if !silent.IsZero() {
-		return silent, true, nil
-	}
-	since, err = down(ctx, t, members)
-	return since, false, err
-}
-
-// down returns since when the ledger's state of members is unmaintained although members should be
-// running: the time of the last event, up to which the state is correct.
-func down(ctx context.Context, t *tool.Team, members []ledger.Member) (since time.Time, err error) {
-	wanted := false
-	for _, m := range members {
-		wanted = wanted || m.Name != team.LeadName && m.Desired == team.WantRunning && !m.Observed.Terminal()
-	}
-	if !wanted {
-		return since, nil
-	}
-	sup, err := t.Standing()
-	if err != nil || sup.PID != 0 {
-		sup.Close()
-		return since, err
-	}
-	return lastChange(ctx, t)
-}
-
-// lastChange returns the time of the last event.
-func lastChange(ctx context.Context, t *tool.Team) (time.Time, error) {
-	last, err := t.Ledger.LastEvent(ctx)
-	if err != nil {
-		return time.Time{}, err
-	}
-	list, err := t.Ledger.Events(ctx, last-1, 0, ledger.EventFilter{})
-	if err != nil || len(list) == 0 {
-		return time.Now(), err
-	}
-	return stamp(list[len(list)-1].At), nil
 }
 
 // waitsFor sets what each waiting member waits for, from the needs. A dialog is named as in the

@@ -45,7 +45,7 @@ func Timeline(ctx context.Context, t *tool.Team, w Window) (l view.Timeline, err
 		if err != nil {
 			return l, err
 		}
-		if since, err = down(ctx, t, members); err != nil {
+		if since, _, err = t.Unmaintained(ctx, members, time.Time{}); err != nil {
 			return l, err
 		}
 	}
