@@ -67,30 +67,45 @@ func (s Style) Bold(t string) string { return s.sgr("1", t) }
 // wideGap is a number of spaces that takes more to write than a move of the cursor.
 const wideGap = 8
 
-// boldText is Bold for a row, without the wide gaps before its first colour: a row that is selected
-// is drawn twice, and spaces look the same.
+// boldText is Bold for the words of a row. A row that is selected is drawn twice, so what looks much
+// the same in bold is left out: wide gaps, signs of one cell that have a colour, and dim text.
 func (s Style) boldText(row string) string {
 	if !s.On {
 		return row
 	}
-	plain, colored := row, ""
-	if at := strings.IndexByte(row, 0x1b); at >= 0 {
-		plain, colored = row[:at], row[at:]
-	}
+	bold, dim, reset := "\x1b["+s.key+"1m", "\x1b["+s.key+"2m", "\x1b["+s.key+"0m"
 	var b strings.Builder
-	for plain != "" {
-		at := strings.Index(plain, strings.Repeat(" ", wideGap))
+	for {
+		at := strings.IndexByte(row, 0x1b)
 		if at < 0 {
-			break
+			words := strings.TrimRight(row, " ")
+			return b.String() + s.boldWords(words) + row[len(words):]
 		}
-		rest := strings.TrimLeft(plain[at:], " ")
-		if at > 0 {
-			b.WriteString(s.Bold(plain[:at]))
+		b.WriteString(s.boldWords(row[:at]))
+		colored, rest, _ := strings.Cut(row[at:], reset)
+		if view.Width(colored) > 1 && !strings.HasPrefix(colored, dim) {
+			b.WriteString(bold)
 		}
-		b.WriteString(plain[at : len(plain)-len(rest)])
-		plain = rest
+		b.WriteString(colored + reset)
+		row = rest
 	}
-	return b.String() + s.Bold(plain+colored)
+}
+
+// boldWords is boldText for text without colours.
+func (s Style) boldWords(text string) string {
+	var b strings.Builder
+	for text != "" {
+		words, rest := text, ""
+		if at := strings.Index(text, strings.Repeat(" ", wideGap)); at >= 0 {
+			words, rest = text[:at], text[at:]
+		}
+		text = strings.TrimLeft(rest, " ")
+		if strings.Trim(words, " ") != "" {
+			words = s.Bold(words)
+		}
+		b.WriteString(words + rest[:len(rest)-len(text)])
+	}
+	return b.String()
 }
 
 // Dim is for less important text.

@@ -31,18 +31,20 @@ func TestPadAndCut(t *testing.T) {
 	}
 }
 
-// TestBoldText checks that a selected row is bold without its wide gaps, as far as its first colour.
+// TestBoldText checks that the words of a selected row are bold, before, in and after its colours, but not its
+// wide gaps, coloured signs and dim text.
 func TestBoldText(t *testing.T) {
 	t.Parallel()
 	s := Style{On: true}
 	for row, want := range map[string]string{
-		"":                       "",
-		"a row":                  "\x1b[1ma row\x1b[0m",
-		"a  b         c":         "\x1b[1ma  b\x1b[0m         \x1b[1mc\x1b[0m",
-		"         a         ":    "         \x1b[1ma\x1b[0m         ",
-		"a \x1b[2mb         c":   "\x1b[1ma \x1b[2mb         c\x1b[0m",
-		"a        \x1b[2mb":      "\x1b[1ma\x1b[0m        \x1b[1m\x1b[2mb\x1b[0m",
-		"a        \x1b[0m     b": "\x1b[1ma\x1b[0m        \x1b[1m\x1b[0m     b\x1b[0m",
+		"":                      "",
+		"a row  ":               "\x1b[1ma row\x1b[0m  ",
+		"a  b         c":        "\x1b[1ma  b\x1b[0m         \x1b[1mc\x1b[0m",
+		"         a         ":   "         \x1b[1ma\x1b[0m         ",
+		"a \x1b[2mbc\x1b[0m d":  "\x1b[1ma \x1b[0m\x1b[2mbc\x1b[0m\x1b[1m d\x1b[0m",
+		"\x1b[32m✓\x1b[0m  1 b": "\x1b[32m✓\x1b[0m\x1b[1m  1 b\x1b[0m",
+		"\x1b[34mann\x1b[0m \x1b[33mb c\x1b[0m         d": "\x1b[1m\x1b[34mann\x1b[0m \x1b[1m\x1b[33mb c\x1b[0m         \x1b[1md\x1b[0m",
+		"a \x1b[31mb…": "\x1b[1ma \x1b[0m\x1b[1m\x1b[31mb…\x1b[0m",
 	} {
 		if got := s.boldText(row); got != want {
 			t.Errorf("%q: %q; want %q", row, got, want)
