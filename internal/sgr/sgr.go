@@ -194,29 +194,64 @@ func (p *Pen) line(s string) string {
 	}
 	b := make([]byte, 0, len(s)+16)
 	var now Pen
-	for s != "" {
-		if s[0] == 0x1b {
-			n, numbers := sequence(s)
-			if numbers && s[n-1] == 'm' {
-				p.Set(s[2 : n-1])
-			}
-			s = s[n:]
-			continue
+	p.read(s, func(text string) {
+		if now != *p {
+			now = *p
+			b = now.Append(b)
 		}
-		r, n := utf8.DecodeRuneInString(s)
-		if r >= 0x20 && r < 0x7f || r >= 0xa0 && (r != utf8.RuneError || n > 1) {
-			if now != *p {
-				now = *p
-				b = now.Append(b)
-			}
-			b = append(b, s[:n]...)
-		}
-		s = s[n:]
-	}
+		b = append(b, text...)
+	})
 	if now != (Pen{}) {
 		b = append(b, "\x1b[0m"...)
 	}
 	return string(b)
+}
+
+// read applies the sequences of a line, and calls each with the text between them, which has no
+// control characters.
+func (p *Pen) read(s string, each func(text string)) {
+	from := 0
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if r >= 0x20 && r < 0x7f || r >= 0xa0 && (r != utf8.RuneError || n > 1) {
+			i += n
+			continue
+		}
+		if from < i {
+			each(s[from:i])
+		}
+		if r == 0x1b {
+			numbers := false
+			if n, numbers = sequence(s[i:]); numbers && s[i+n-1] == 'm' {
+				p.Set(s[i+2 : i+n-1])
+			}
+		}
+		i += n
+		from = i
+	}
+	if from < len(s) {
+		each(s[from:])
+	}
+}
+
+// Run is a part of a line that one pen has written.
+type Run struct {
+	Pen  Pen
+	Text string
+}
+
+// Runs splits a line into runs, of which no two neighbours have the same pen. Control characters
+// and all sequences are removed.
+func Runs(line string) (out []Run) {
+	var p Pen
+	p.read(line, func(text string) {
+		if n := len(out); n > 0 && out[n-1].Pen == p {
+			out[n-1].Text += text
+			return
+		}
+		out = append(out, Run{p, text})
+	})
+	return out
 }
 
 // harmless reports whether s is printable ASCII.

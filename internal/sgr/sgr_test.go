@@ -60,6 +60,21 @@ func TestLines(t *testing.T) {
 	}
 }
 
+func TestRuns(t *testing.T) {
+	t.Parallel()
+	red := Pen{FG: Palette | 1}
+	for in, want := range map[string][]Run{
+		"":                                      nil,
+		"a\tb":                                  {{Pen{}, "ab"}},
+		"a\x1b[31mb\x1b[2K\x07c\x1b[31md\x1b[m": {{Pen{}, "a"}, {red, "bcd"}},
+		"\x1b[38;2;1;2;3;1m<b>\x1b[0m&":         {{Pen{FG: RGB | 0x010203, Attr: Bold}, "<b>"}, {Pen{}, "&"}},
+	} {
+		if got := Runs(in); !slices.Equal(got, want) {
+			t.Errorf("%q: %v, want %v", in, got, want)
+		}
+	}
+}
+
 // FuzzLines checks that lines have text and colours only, whatever they are made of, and stay as they are.
 func FuzzLines(f *testing.F) {
 	for _, s := range []string{"\x1b[38;5;1ma\nb", "\x1b]8;;x\x07y", "\x1b[31", "\x1bP\x1b\\", "\u009b1m", "\x1b[:;m数"} {

@@ -320,8 +320,11 @@ func streamsInBrowser(t *testing.T, b *webtest.Browser) {
 	enter(r, screen)
 	screen.Go(r.srv.URL + "/t/demo/screen/ann")
 	screen.Shows(evil)
-	if got := webtest.Eval[string](screen, `document.title + document.getElementById('screen').innerHTML`); strings.Contains(got, "\x1b") || strings.Contains(got, "<script") {
+	if got := webtest.Eval[string](screen, `document.title + document.getElementById('screen').innerHTML`); strings.Contains(got, "\x1b") || strings.Contains(got, "<script") || strings.Contains(got, "style=") {
 		t.Errorf("%q", got)
+	}
+	if got := webtest.Eval[string](screen, `(e => e.textContent + getComputedStyle(e).color)(document.querySelector('#screen .f1'))`); got != evil+"rgb(224, 85, 97)" {
+		t.Errorf("what is red: %q", got)
 	}
 	screen.Fits()
 	screen.Fine(r.srv.URL)

@@ -234,7 +234,7 @@ func rest(ctx context.Context, next <-chan struct{}, still func() bool) bool {
 	}
 }
 
-// screen shows the screen of a member as text.
+// screen shows the screen of a member as text with classes.
 func (s *Server) screen(v visit) {
 	t, err := s.open(v.Context(), v.PathValue("team"))
 	if err != nil {
@@ -274,7 +274,7 @@ func (s *Server) screen(v visit) {
 	for {
 		select {
 		case f := <-frames:
-			if !send("screen", map[string]string{"text": plain.Text(strings.Join(f.Lines, "\n")), "ended": plain.Line(f.Ended)}) || !wait(ctx, tick) {
+			if !send("screen", map[string]any{"lines": page.Screen(f.Lines), "ended": plain.Line(f.Ended)}) || !wait(ctx, tick) {
 				return
 			}
 			pause.Reset(alive)

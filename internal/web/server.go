@@ -43,6 +43,7 @@ func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /app.js", asset("text/javascript; charset=utf-8", page.Script))
 	mux.HandleFunc("GET /app.css", asset("text/css; charset=utf-8", page.Style))
+	mux.HandleFunc("GET /screen.css", asset("text/css; charset=utf-8", page.ScreenStyle))
 	mux.HandleFunc("GET /login", s.login)
 	mux.Handle("GET /{$}", s.member(s.teams))
 	mux.Handle("GET /t/{team}", s.member(s.home))

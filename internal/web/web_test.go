@@ -3,6 +3,7 @@ package web
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -306,7 +307,7 @@ func TestViews(t *testing.T) {
 			t.Errorf("%s leads to %q", from, res.Header.Get("Location"))
 		}
 	}
-	if n := len(r.body("/app.js")) + len(r.body("/app.css")); n > 60<<10 {
+	if n := len(r.body("/app.js")) + len(r.body("/app.css")) + len(r.body("/screen.css")); n > 60<<10 {
 		t.Errorf("script and style have %d bytes", n)
 	}
 }
@@ -484,15 +485,15 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// The screen of a member is text.
+// The screen of a member is text and colours.
 func TestScreen(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	next, stop := r.lines("/t/demo/screen/ann/events")
 	defer stop()
-	var got struct{ Text string }
-	if err := json.Unmarshal([]byte(next()), &got); err != nil || got.Text != evil+"\ntwo" {
-		t.Errorf("%q, %v", got.Text, err)
+	var got struct{ Lines [][]string }
+	if err := json.Unmarshal([]byte(next()), &got); err != nil || fmt.Sprintf("%q", got.Lines) != fmt.Sprintf("%q", [][]string{{"f1", evil}, {"", "two"}}) {
+		t.Errorf("%q, %v", got.Lines, err)
 	}
 }
 

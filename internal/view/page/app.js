@@ -48,7 +48,18 @@
   const screen = document.getElementById('screen');
   if (screen) {
     const frames = new EventSource(base + '/screen/' + encodeURIComponent(body.dataset.screen) + '/events');
-    frames.addEventListener('screen', (e) => { screen.textContent = JSON.parse(e.data).text; });
+    frames.addEventListener('screen', (e) => {
+      const all = document.createDocumentFragment();
+      JSON.parse(e.data).lines.forEach((parts, line) => {
+        if (line > 0) all.append('\n');
+        for (let i = 0; i < parts.length; i += 2) {
+          const part = document.createElement('span');
+          part.className = parts[i]; part.textContent = parts[i + 1];
+          all.append(part);
+        }
+      });
+      screen.replaceChildren(all);
+    });
     frames.addEventListener('lost', (e) => { say(JSON.parse(e.data).why); frames.close(); });
   }
 
