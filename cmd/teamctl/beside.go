@@ -16,6 +16,7 @@ import (
 
 	"github.com/teamctl/teamctl/internal/courier"
 	"github.com/teamctl/teamctl/internal/courier/codex"
+	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -67,6 +68,7 @@ func beside(ctx context.Context, socket string, server, asker, program []string,
 	if err := srv.Start(); err != nil {
 		return 0, team.Errorf(team.CodeUnavailable, "start %s: %w", server[0], err)
 	}
+	defer proc.Continue(srv.Process)()
 	gone := make(chan struct{})
 	var how error
 	go func() {
