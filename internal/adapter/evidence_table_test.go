@@ -31,12 +31,16 @@ func Evidences() []Evidence {
 		again   = "The message is delivered again after an interrupt, after a turn that ends without it, after 30 s, and after a restart. It then says that it may be known."
 		either  = "Its model has answered since, in the same process, or its transcript holds the whole message and a later answer."
 		restart = "The message is delivered again after an interrupt and after a restart. It then says that it may be known."
+		kept    = "The message is delivered again after an interrupt, after a turn that ends without it, and after 30 s. After a restart, the agent is reminded of what its transcript holds. What the transcript lacks, and what its next answer does not follow, is delivered again. It then says that it may be known."
 	)
 	var out []Evidence
 	add := func(cli, versions string, v Version, events ...string) {
 		e := Evidence{Agent: cli, Versions: versions, Counts: answer, Without: restart}
 		if Records(cli, v) {
 			e.Counts, e.Without = record, again
+		}
+		if cli == Claude && v.atLeast(claudeKeeps) {
+			e.Without = kept
 		}
 		if RecordsAnswered(cli) {
 			e.Counts = either

@@ -11,9 +11,13 @@ import (
 // from which a conversation is resumed.
 var claudeRecords = Version{2, 1, 112}
 
+// claudeKeeps is the oldest version seen to resume a conversation with all that hooks had added to
+// it. Earlier ones leave out what was added to the last input.
+var claudeKeeps = Version{2, 1, 329}
+
 // Records reports whether a version of a program writes the output of its hooks to its transcript,
 // as its model gets it. The transcript is then the only evidence. What a hook has added counts once
-// the model has answered: a process that is killed before is resumed without it.
+// the model has answered: before, a process may be killed and resumed without it.
 func Records(cli string, v Version) bool { return cli == Claude && v.atLeast(claudeRecords) }
 
 // RecordsAnswered reports whether a program writes the output of its hooks to its transcript, and
@@ -37,13 +41,15 @@ type claudeRecord struct {
 	first   string          // the first answer, which may have begun before the part that is read
 	links   map[string]link // by id
 	resumed int             // how many times the conversation was resumed
+	cut     int             // by a version that leaves out what hooks had added to the last input
 }
 
 // added is a text that a hook has added to a conversation.
 type added struct {
 	at, text string // at is the id of its line
 	since    int    // how many times the conversation had been resumed
-	end      bool   // by the hook at the end of a turn: a resumed process has it
+	cut      int    // of these by a version that leaves out what was added
+	end      bool   // by the hook at the end of a turn: the next answer follows it
 	lost     bool   // the conversation went on without it
 }
 
@@ -83,6 +89,7 @@ type recordLine struct {
 	UUID      string
 	Parent    string `json:"parentUuid"`
 	Sidechain bool   `json:"isSidechain"`
+	Version   string // of the program
 	Operation string
 	Content   json.RawMessage
 	Message   struct {
@@ -117,7 +124,7 @@ func (r *claudeRecord) line(line []byte) {
 	}
 	add := func(list []string) {
 		for _, s := range list {
-			t.added = append(t.added, added{at: l.UUID, text: s, since: r.resumed, end: EndsTurn(Claude, l.Attachment.Event)})
+			t.added = append(t.added, added{at: l.UUID, text: s, since: r.resumed, cut: r.cut, end: EndsTurn(Claude, l.Attachment.Event)})
 		}
 	}
 	switch l.Type {
@@ -152,6 +159,9 @@ func (r *claudeRecord) line(line []byte) {
 		}
 		if l.Message.Model == syntheticModel {
 			r.resumed++
+			if v, _ := ParseVersion(l.Version); !v.atLeast(claudeKeeps) {
+				r.cut++
+			}
 		} else {
 			r.answer(l.Parent)
 		}
@@ -163,8 +173,8 @@ func (r *claudeRecord) line(line []byte) {
 }
 
 // answer notes that the model has answered: it has what hooks have added since its last answer,
-// but for what a resumed conversation lacks. After a kill Claude Code leaves out what was added
-// to the last input, and goes on from that input.
+// but for what a resumed conversation lacks. After a kill earlier versions leave out what was added
+// to the last input, and go on from that input.
 func (r *claudeRecord) answer(parent string) {
 	// The way back ends at the oldest call that something was added to.
 	oldest := len(r.links) + 1
@@ -184,7 +194,7 @@ func (r *claudeRecord) answer(parent string) {
 		switch {
 		case a.lost:
 		// The results of calls that ran side by side, with what was added to them, are branches.
-		case a.at == "", parent == "", before[a.at], a.since == r.resumed && r.beside(a.at, before, answers):
+		case a.at == "", parent == "", before[a.at], a.cut == r.cut && r.beside(a.at, before, answers):
 			r.t.came = append(r.t.came, a.text)
 			continue
 		default:
@@ -258,16 +268,14 @@ func PromptHolds(cli, event string, in HookIn, parts ...string) bool {
 }
 
 // Noted reports whether a hook has added a text with all parts that the model has not answered yet:
-// the running program has it, and loses it when it is killed.
+// the program that has called the hook has it.
 func (t Transcript) Noted(parts ...string) bool {
-	return slices.ContainsFunc(t.added, func(a added) bool { return (!a.end || !a.lost) && hold([]string{a.text}, parts) })
+	return slices.ContainsFunc(t.added, func(a added) bool { return !a.lost && hold([]string{a.text}, parts) })
 }
 
-// Kept reports whether the hook at the end of a turn has added a text with all parts that the model
-// has not answered yet. Claude Code resumes a conversation with it, and without what other hooks
-// have added to the last input.
-func (t Transcript) Kept(parts ...string) bool {
-	return slices.ContainsFunc(t.added, func(a added) bool { return a.end && !a.lost && hold([]string{a.text}, parts) })
+// Kept reports whether a process of a version that has resumed the conversation has a noted text.
+func (t Transcript) Kept(v Version, parts ...string) bool {
+	return v.atLeast(claudeKeeps) && t.Noted(parts...)
 }
 
 // Queued reports whether the program has queued a text with all parts.

@@ -167,7 +167,7 @@ func (r *run) hand(ctx context.Context, t *tool.Team, waiting []ledger.Outgoing)
 }
 
 // remindText wakes an agent whose conversation has mail that its model has not answered.
-const remindText = "Mail from your team was handed to you before your program was started again, at the end of a turn, and your conversation has it. Act on it now if you have not."
+const remindText = "Mail from your team was handed to you before your program was started again, and your conversation has it. Act on it now if you have not."
 
 // remind wakes an agent that was resumed with mail which its model has not answered. The mail is not
 // given again: the answer shows whether the conversation has it. What it lacks then is given again.

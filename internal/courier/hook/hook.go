@@ -27,8 +27,10 @@
 //
 // An answer at the end of a turn may return as the prompt of the next turn; it then counts as given
 // by the hook of that prompt. It is lost if the process is killed before that. Claude Code adds it to
-// the conversation instead, and a process that resumes the conversation has it: an agent that has not
-// answered is reminded of it once, and the next answer shows whether the conversation has it.
+// the conversation instead.
+//
+// Claude Code 2.1.329 resumes a conversation with all that hooks had added to it: an agent that has
+// not answered is reminded of it once, and the next answer shows whether the conversation has it.
 //
 // Messages are given again, with a remark that they may be known, in these cases: an earlier
 // generation got them and its transcript lacks them; a turn has ended or was interrupted without

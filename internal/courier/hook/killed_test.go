@@ -2,6 +2,7 @@ package hook
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -48,12 +49,13 @@ func TestKilledWithItInThePrompt(t *testing.T) {
 	}
 }
 
-// A process that is killed before its model has answered is resumed without what a hook had added
-// to the last input, though the transcript has it: so all of 2.1.34, 2.1.112 and 2.1.329 do after a
-// prompt, and go on from that prompt with an answer of their own.
+// A process of 2.1.34 or 2.1.112 that is killed before its model has answered is resumed without what a
+// hook had added to the last input, though the transcript has it, and goes on from that input with an
+// answer of its own.
 func TestKilledBeforeTheModelHasAnswered(t *testing.T) {
 	r := newRig(t)
 	p := r.program()
+	p.version("2.1.112")
 	message := func(id, model, text string) map[string]any {
 		return map[string]any{"message": map[string]any{"id": id, "model": model, "stop_reason": "end_turn", "content": []any{map[string]any{"type": "text", "text": text}}}}
 	}
@@ -75,13 +77,22 @@ func TestKilledBeforeTheModelHasAnswered(t *testing.T) {
 	r.want(id, team.Injected)
 }
 
-// TestKilledAtTheEndOfATurn: what the hook at the end of a turn has added is in the conversation of the
-// process that resumes it. It is reminded of that once, and is given it again only if its next answer
-// does not follow it.
-func TestKilledAtTheEndOfATurn(t *testing.T) {
+// TestKilledAndResumedWithIt: what hooks have added is in the conversation of the process of 2.1.329
+// that resumes it. It is reminded of that once, and is given it again only if its next answer does not
+// follow it.
+func TestKilledAndResumedWithIt(t *testing.T) {
 	t.Parallel()
-	for name, keeps := range map[string]bool{"resumed with it": true, "resumed without it": false} {
-		t.Run(name, func(t *testing.T) {
+	for _, c := range []struct {
+		event, base string // the hook that gives it, and the line that it is added to
+		keeps       bool
+	}{
+		{"UserPromptSubmit", "prompt", true},
+		{"UserPromptSubmit", "prompt", false},
+		{"PostToolUse", "result", true},
+		{"Stop", "first", true},
+		{"Stop", "first", false},
+	} {
+		t.Run(fmt.Sprint(c.event, " ", c.keeps), func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t)
 			p := r.program()
@@ -90,15 +101,20 @@ func TestKilledAtTheEndOfATurn(t *testing.T) {
 				return map[string]any{"message": map[string]any{"id": id, "stop_reason": "end_turn", "content": []any{map[string]any{"type": "text", "text": text}}}}
 			}
 			p.line("user", "prompt", "", message("", "go on"))
-			p.line("assistant", "first", "prompt", message("m1", "done"))
+			if c.event != "UserPromptSubmit" {
+				p.line("assistant", "first", "prompt", message("m1", "done"))
+			}
+			if c.event == "PostToolUse" {
+				p.line("user", "result", "first", message("", "the result"))
+			}
 			id := r.post("important")
-			p.line("attachment", "context", "first", map[string]any{"attachment": map[string]any{
-				"type": "hook_additional_context", "hookEvent": "Stop", "content": []string{text(t, r.call("Stop", p.input("")))}}})
+			p.line("attachment", "context", c.base, map[string]any{"attachment": map[string]any{
+				"type": "hook_additional_context", "hookEvent": c.event, "content": []string{text(t, r.call(c.event, p.input("")))}}})
 			p.restarted()
 			r.call("SessionStart", p.input(`,"source":"resume"`))
-			c, err := courier.ReadConversation(r.team.Layout.Bundle("ann"), r.ann.SessionKey)
-			if c.Working = false; err == nil { // nothing has told of the end of the turn that was killed
-				err = courier.WriteConversation(r.team.Layout.Bundle("ann"), c)
+			talk, err := courier.ReadConversation(r.team.Layout.Bundle("ann"), r.ann.SessionKey)
+			if talk.Working = false; err == nil { // nothing has told of the end of the turn that was killed
+				err = courier.WriteConversation(r.team.Layout.Bundle("ann"), talk)
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -110,10 +126,16 @@ func TestKilledAtTheEndOfATurn(t *testing.T) {
 				t.Errorf("given again: %+v", got)
 			}
 			r.want(id, team.Injected)
-			follows := map[bool]string{true: "context", false: "first"}[keeps]
+			follows := map[bool]string{true: "context", false: c.base}[c.keeps]
+			if c.event != "Stop" {
+				own := message("own", "No response requested.")
+				own["message"].(map[string]any)["model"], own["version"] = "<synthetic>", "2.1.329"
+				p.line("assistant", "own", follows, own)
+				follows = "own"
+			}
 			p.line("user", "next", follows, message("", "reminded"))
 			p.line("assistant", "second", "next", message("m2", "done"))
-			if keeps {
+			if c.keeps {
 				if got := r.call("Stop", p.input("")); got != (adapter.HookReply{}) {
 					t.Errorf("given again: %+v", got)
 				}

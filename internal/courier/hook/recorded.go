@@ -31,10 +31,10 @@ func (h *channel) recorded(ctx context.Context, mail []team.Mail) (out []team.Ou
 		why, _ = h.Blocked(ctx)
 	}
 	was := readGiven(h.f.Bundle)
-	// A process that was killed has lost what its model had not answered.
+	// A process that is killed may lose what its model has not answered.
 	has := func(id string, parts []string) bool {
 		by := was.find(id)
-		return by != nil && by.Generation == h.f.Generation && t.Noted(parts...)
+		return by != nil && (by.Generation == h.f.Generation && t.Noted(parts...) || by.Conversation == c.ID && t.Kept(h.f.Version(), parts...))
 	}
 	for _, m := range mail {
 		o := team.Outcome{ID: m.ID}

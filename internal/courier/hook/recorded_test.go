@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"cmp"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -138,23 +139,28 @@ func TestWokenForLostMail(t *testing.T) {
 }
 
 // Mail that the conversation has and the model has not answered wakes an agent at rest once: an
-// interrupt has ended the turn, or the model has failed.
+// interrupt has ended the turn, the model has failed, or the process that had it was killed and its
+// conversation resumed.
 func TestWokenForMailThatWasNotAnswered(t *testing.T) {
 	t.Parallel()
-	h, s, write := recording(t, "2.1.329")
-	mail := []team.Mail{framed("m1", "in a turn that was interrupted")}
-	if err := courier.WriteJSON(h.f.Bundle, "given.json", map[string]any{"handed": []map[string]string{{"id": "m1", "generation": h.f.Generation}}}); err != nil {
-		t.Fatal(err)
-	}
-	write(map[string]any{"type": "attachment", "attachment": map[string]any{"type": "hook_additional_context", "content": []string{mail[0].Text}}})
-	for range 3 {
-		h.alone = time.Now().Add(-waiterBack)
-		if out := h.Deliver(t.Context(), mail); len(out) != 1 || out[0].State != "" || !out[0].Pending {
-			t.Errorf("%+v", out)
+	for name, generation := range map[string]string{"the same process": "", "resumed": "before"} {
+		h, s, write := recording(t, "2.1.329")
+		mail := []team.Mail{framed("m1", "in a turn that was broken off")}
+		if err := courier.WriteJSON(h.f.Bundle, "given.json", map[string]any{"handed": []map[string]string{
+			{"id": "m1", "generation": cmp.Or(generation, h.f.Generation), "conversation": "c1"},
+		}}); err != nil {
+			t.Fatal(err)
 		}
-		h.woken, h.called = h.woken.Add(-wakeAgain), time.Time{} // a hook has run since
-	}
-	if s.Lines() != adapter.WakeText {
-		t.Errorf("typed %q", s.Lines())
+		write(map[string]any{"type": "attachment", "attachment": map[string]any{"type": "hook_additional_context", "content": []string{mail[0].Text}}})
+		for range 3 {
+			h.alone = time.Now().Add(-waiterBack)
+			if out := h.Deliver(t.Context(), mail); len(out) != 1 || out[0].State != "" || !out[0].Pending {
+				t.Errorf("%s: %+v", name, out)
+			}
+			h.woken, h.called = h.woken.Add(-wakeAgain), time.Time{} // a hook has run since
+		}
+		if s.Lines() != adapter.WakeText {
+			t.Errorf("%s: typed %q", name, s.Lines())
+		}
 	}
 }

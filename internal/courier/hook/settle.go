@@ -148,7 +148,7 @@ func (r *run) judge(ctx context.Context, t *tool.Team, h *handed, o ledger.Outgo
 	switch {
 	case same && records && tr.Noted(parts...):
 		return verdict{noted: true}
-	case h != nil && h.Conversation == r.hook.Conversation && records && tr.Kept(parts...):
+	case h != nil && h.Conversation == r.hook.Conversation && records && tr.Kept(r.version, parts...):
 		return verdict{noted: true, kept: true}
 	case !same || !h.Out: // the process is gone, the conversation is over, or the hook died
 		return verdict{state: isOpen}
