@@ -207,14 +207,14 @@ func (c *claudeSession) wire() {
 		c.hooks.run(ctx, "SessionStart", obj{"source": "compact"})
 	}
 	e.Prompted = func(ctx context.Context, text string) string {
-		return c.context("UserPromptSubmit", c.hooks.run(ctx, "UserPromptSubmit", obj{"prompt": text}).context)
+		return c.context("UserPromptSubmit", "", c.hooks.run(ctx, "UserPromptSubmit", obj{"prompt": text}).context)
 	}
 	e.Calls = func(tool string) {
 		c.screen.say("● ", tool)
 		c.hooks.run(context.Background(), "PreToolUse", obj{"tool_name": tool})
 	}
 	e.AfterTool = func(ctx context.Context, tool string) string {
-		return c.context("PostToolUse", c.hooks.run(ctx, "PostToolUse", obj{"tool_name": tool}).context)
+		return c.context("PostToolUse", tool, c.hooks.run(ctx, "PostToolUse", obj{"tool_name": tool}).context)
 	}
 	e.Stop = func(ctx context.Context, said string) string {
 		c.flush()

@@ -40,11 +40,11 @@ const (
 const hookContext = " hook additional context: "
 
 // context returns the part of a hook's context that the model gets.
-func (c *claudeSession) context(event, text string) string {
+func (c *claudeSession) context(event, tool, text string) string {
 	if text == "" {
 		return ""
 	}
-	head := event + hookContext
+	head := hookName(event, tool) + hookContext
 	units := utf16.Encode([]rune(text))
 	if len(units) <= claudeShown || claudeIs(claudeOldest) && event == "PostToolUse" {
 		return head + text
@@ -66,7 +66,7 @@ func (c *claudeSession) keptGoing(r hookReply) string {
 			more += "\nStop hook blocking error: " + r.block
 		}
 	case claudeIs(claudeNewest):
-		more = c.context("Stop", r.context)
+		more = c.context("Stop", "", r.context)
 	}
 	if more == "" || !claudeIs(claudeNewest) {
 		return more
@@ -103,8 +103,16 @@ func (c *claudeSession) recordsTo(ctx context.Context, transcript string) func()
 	last, open := lastLine(transcript)
 	add := func(l obj) {
 		id := fmt.Sprintf("line_%d_%d", os.Getpid(), len(lines)+answers*100)
-		l["uuid"], l["parentUuid"], last = id, last, id
+		l["uuid"], l["parentUuid"], l["version"], last = id, last, claudeVersion(), id
 		lines = append(lines, l)
+	}
+	var ran []hookRun // whose answers are recorded with the next message
+	c.hooks.ran = func(r hookRun) {
+		mu.Lock()
+		defer mu.Unlock()
+		if r.stdout != "" && (r.event == "PostToolUse" || r.event == "Stop") && !claudeIs(claudeOldest) {
+			ran = append(ran, r)
+		}
 	}
 	if open {
 		add(obj{"type": "assistant", "message": obj{"id": "own", "role": "assistant", "model": "<synthetic>", "content": noResponse}})
@@ -114,9 +122,11 @@ func (c *claudeSession) recordsTo(ctx context.Context, transcript string) func()
 		defer mu.Unlock()
 		answers++
 		content = c.recorded(content)
-		var added []any
-		if blocks, ok := content.([]any); ok {
-			added, content = splitContext(blocks)
+		var added, rest []any
+		blocks, several := content.([]any)
+		if several {
+			added, rest = splitContext(blocks)
+			content = rest
 		}
 		m := obj{"role": role, "content": content}
 		if role == "assistant" {
@@ -125,9 +135,22 @@ func (c *claudeSession) recordsTo(ctx context.Context, transcript string) func()
 				m["stop_reason"] = "end_turn"
 			}
 		}
-		add(obj{"type": role, "message": m})
+		if !several || len(rest) > 0 || len(added) == 0 { // else the end of a turn has added to it
+			add(obj{"type": role, "message": m})
+		}
+		if role != "user" {
+			return
+		}
+		call := callOf(rest)
+		for _, r := range ran {
+			add(attachment("hook_success", r.event, hookName(r.event, r.tool), call, obj{"content": "", "stdout": r.stdout, "stderr": r.stderr,
+				"exitCode": r.status, "command": r.command, "durationMs": r.took.Milliseconds()}))
+		}
+		ran = nil
 		for _, b := range added {
-			add(obj{"type": "attachment", "attachment": obj{"type": "hook_additional_context", "content": []string{textOf(b)}}})
+			name, text, _ := strings.Cut(textOf(b), hookContext)
+			event, _, _ := strings.Cut(name, ":")
+			add(attachment("hook_additional_context", event, name, call, obj{"content": []string{text}}))
 		}
 	}
 	c.compacts = func() {
@@ -165,6 +188,31 @@ func (c *claudeSession) recordsTo(ctx context.Context, transcript string) func()
 	return flush
 }
 
+// hookName is the name of a hook in requests and transcripts: its event and the tool that it is about.
+func hookName(event, tool string) string {
+	if tool == "" {
+		return event
+	}
+	return event + ":" + tool
+}
+
+// attachment is a line of a transcript about a hook. call is the tool call that it follows, if any.
+func attachment(kind, event, name, call string, more obj) obj {
+	more["type"], more["hookEvent"], more["hookName"], more["toolUseID"] = kind, event, name, call
+	return obj{"type": "attachment", "isSidechain": false, "attachment": more}
+}
+
+// callOf returns the call whose result is among blocks; "" if there is none.
+func callOf(blocks []any) string {
+	for _, b := range blocks {
+		if m, ok := b.(map[string]any); ok && isResult(b) {
+			id, _ := m["tool_use_id"].(string)
+			return id
+		}
+	}
+	return ""
+}
+
 // recorded returns what the transcript contains of a message: the oldest version omits text added
 // by hooks.
 func (c *claudeSession) recorded(content any) any {
@@ -200,7 +248,9 @@ func textOf(block any) string {
 	return ""
 }
 
-// lastLine returns the last message of a transcript, and whether the model has not answered it.
+// lastLine returns the line of a transcript that a process which resumes it goes on from, and whether
+// the model has not answered the last message. Older versions go on from that message, without what
+// hooks have added to it.
 func lastLine(transcript string) (id string, open bool) {
 	data, err := os.ReadFile(transcript)
 	if err != nil {
@@ -208,8 +258,12 @@ func lastLine(transcript string) (id string, open bool) {
 	}
 	for line := range bytes.Lines(data) {
 		var l struct{ Type, UUID string }
-		if json.Unmarshal(line, &l) == nil && (l.Type == "user" || l.Type == "assistant") {
+		switch {
+		case json.Unmarshal(line, &l) != nil:
+		case l.Type == "user", l.Type == "assistant":
 			id, open = l.UUID, l.Type == "user"
+		case l.Type == "attachment" && claudeIs(claudeNewest):
+			id = l.UUID
 		}
 	}
 	return id, open
@@ -219,14 +273,20 @@ func lastLine(transcript string) (id string, open bool) {
 const noResponse = "No response requested."
 
 // resumed is a conversation as a new process takes it up: where the model has not answered the last
-// input, without what hooks have added to it, and with an answer of the program's own.
+// input, with an answer of the program's own. Older versions leave out what hooks have added to it.
 func resumed(talk []message) []message {
 	if len(talk) == 0 || talk[len(talk)-1].Role != "user" {
 		return talk
 	}
 	last := talk[len(talk)-1]
 	if blocks, ok := last.Content.([]any); ok {
-		_, last.Content = splitContext(blocks)
+		_, rest := splitContext(blocks)
+		switch {
+		case !claudeIs(claudeNewest):
+			last.Content = rest
+		case len(rest) == 0: // the end of a turn has added to its answer
+			return talk
+		}
 	}
 	return append(slices.Clone(talk[:len(talk)-1]), last, message{"assistant", noResponse})
 }

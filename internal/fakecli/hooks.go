@@ -38,8 +38,17 @@ type hookSet struct {
 	ctx    context.Context
 	env    []string // that they get; nil: all
 	done   sync.WaitGroup
+	ran    func(hookRun) // called with each hook in the foreground; nil: it is not
 	// noRewake: the program does not know hooks in the background.
 	noRewake bool
+}
+
+// hookRun is one run of a hook.
+type hookRun struct {
+	event, tool, command string
+	stdout, stderr       string
+	status               int
+	took                 time.Duration
 }
 
 // hookReply combines the answers of an event's hooks.
@@ -73,7 +82,12 @@ func (h *hookSet) run(ctx context.Context, event string, more obj) (r hookReply)
 				h.done.Go(func() { h.wait(def, data) })
 				continue
 			}
-			out, _, _ := h.shell(ctx, def, data)
+			began := time.Now()
+			out, bad, status := h.shell(ctx, def, data)
+			if h.ran != nil {
+				tool, _ := more["tool_name"].(string)
+				h.ran(hookRun{event, tool, def.Command, string(out), bad, status, time.Since(began)})
+			}
 			r.add(out)
 		}
 	}

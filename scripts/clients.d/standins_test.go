@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -73,6 +74,7 @@ func TestStandIns(t *testing.T) {
 		{"tokens are counted", (*standIns).counts},
 		{"shutdown, lead, peers", (*standIns).order},
 		{"compacted before it was read", (*standIns).compaction},
+		{"killed before the model has answered", (*standIns).killed},
 		{"left by an interrupted turn", (*standIns).left},
 		{"a usage limit", (*standIns).limits},
 		{"a limit that ends by itself", (*standIns).limitEnds},
@@ -315,6 +317,36 @@ func (s *standIns) compaction() {
 		if n := strings.Count(body, "kept-for-"+c.Name); n != 1 {
 			s.Errorf("kept-for-%s stands there %d times", c.Name, n)
 		}
+	}
+}
+
+// killed checks that a message which a hook of Claude Code has added, and which the model has not
+// answered when the program is killed, is in the conversation that is resumed, and is not given again.
+func (s *standIns) killed() {
+	const agent, text = "claude", "mail-for-claude"
+	i := slices.IndexFunc(s.all, func(c agentlab.Client) bool { return c.Name == agent })
+	release := s.busy("killed", s.all[i])
+	id := s.tell(agent, text+"\n@@sleep 10m\n@@say never")
+	conversation, err := s.w.conversation(agent)
+	if err != nil {
+		s.Fatal(err)
+	}
+	pid := s.pids()[agent]
+	release()
+	s.arrives(text)
+	s.until("recorded", func() (bool, error) {
+		b, err := os.ReadFile(filepath.Join(s.w.User, ".claude", "projects", "p", conversation+".jsonl"))
+		return slices.ContainsFunc(strings.SplitAfter(string(b), "\n"), func(line string) bool {
+			return strings.HasSuffix(line, "\n") && strings.Contains(line, "hook_additional_context") && strings.Contains(line, text)
+		}), err
+	})
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		s.Fatal(err)
+	}
+	s.is(team.Accepted, id)
+	_, turn, _ := strings.Cut(s.conversation(text), "killed-"+agent)
+	if n := strings.Count(turn, text); n != 1 || strings.Contains(turn, "You may know the next message already") {
+		s.Errorf("it is %d times in its conversation: %s", n, turn)
 	}
 }
 
