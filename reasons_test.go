@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -30,16 +31,36 @@ func TestReasonsAreConstants(t *testing.T) {
 	}
 }
 
-// literalReasons finds the reasons of errors that are literals.
+// literalReasons finds the reasons of errors that are literals: arguments of WithReason, and what
+// looks like one in a variable or field called reason.
 func literalReasons(file *ast.File) (found []token.Pos) {
-	ast.Inspect(file, func(n ast.Node) bool {
-		call, ok := n.(*ast.CallExpr)
-		if !ok || len(call.Args) != 1 {
-			return true
+	like := regexp.MustCompile(`^"[a-z_]+"$`)
+	named := func(e, value ast.Expr) {
+		if s, ok := e.(*ast.SelectorExpr); ok {
+			e = s.Sel
 		}
-		if s, ok := call.Fun.(*ast.SelectorExpr); ok && s.Sel.Name == "WithReason" {
-			if l, ok := call.Args[0].(*ast.BasicLit); ok {
-				found = append(found, l.Pos())
+		if id, ok := e.(*ast.Ident); !ok || id.Name != "reason" {
+			return
+		}
+		if l, ok := value.(*ast.BasicLit); ok && like.MatchString(l.Value) {
+			found = append(found, l.Pos())
+		}
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CallExpr:
+			if s, ok := n.Fun.(*ast.SelectorExpr); ok && s.Sel.Name == "WithReason" && len(n.Args) == 1 {
+				if l, ok := n.Args[0].(*ast.BasicLit); ok {
+					found = append(found, l.Pos())
+				}
+			}
+		case *ast.KeyValueExpr:
+			named(n.Key, n.Value)
+		case *ast.AssignStmt:
+			if len(n.Lhs) == len(n.Rhs) {
+				for i := range n.Lhs {
+					named(n.Lhs[i], n.Rhs[i])
+				}
 			}
 		}
 		return true
@@ -117,7 +138,8 @@ func literalStateReasons(file *ast.File) (found []token.Pos) {
 
 // TestLiteralReasons shows that TestReasonsAreConstants would notice.
 func TestLiteralReasons(t *testing.T) {
-	for code, want := range map[string]int{`err.WithReason("x").WithHint("y")`: 1, `err.WithReason(team.ReasonRole)`: 0, `err.WithHint("y")`: 0} {
+	for code, want := range map[string]int{`err.WithReason("x").WithHint("y")`: 1, `err.WithReason(team.ReasonRole)`: 0, `err.WithHint("y")`: 0,
+		`s{reason: "no_x"}`: 1, `s{reason: team.ReasonRole}`: 0, `s{reason: "in words"}`: 0, `func() { s.reason = "no_x" }`: 1} {
 		file, err := parser.ParseFile(token.NewFileSet(), "x.go", "package x\nvar _ = "+code, 0)
 		if err != nil {
 			t.Fatal(err)

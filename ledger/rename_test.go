@@ -183,7 +183,7 @@ func TestRenameIsRefused(t *testing.T) {
 			}
 		}
 	}
-	for name, reason := range map[string]string{"New": "invalid_name", "a/b": "", "": "", "all": team.ReasonReservedName, team.LeadName: team.ReasonReservedName} {
+	for name, reason := range map[string]string{"New": team.ReasonInvalidName, "a/b": team.ReasonInvalidName, "": team.ReasonInvalidName, "all": team.ReasonReservedName, team.LeadName: team.ReasonReservedName} {
 		_, err := l.BeginRename(ctx, m.SessionKey, name)
 		refused(t, err, team.CodeInvalid, reason)
 	}

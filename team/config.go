@@ -51,10 +51,6 @@ type ConfigMember struct {
 // PaneInProcess is the TmuxPaneID of a member without a pane.
 const PaneInProcess = "in-process"
 
-// ReasonCorruptConfig is the reason of the error for a config.json that is there
-// but cannot be understood. It is never treated as missing.
-const ReasonCorruptConfig = "corrupt_config"
-
 var configFields = []jsonField[Config]{
 	stringField("name", true, func(c *Config) *string { return &c.Name }),
 	stringField("description", false, func(c *Config) *string { return &c.Description }),

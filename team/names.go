@@ -26,9 +26,6 @@ var reserved = map[string]string{
 	"all":        "the whole team",                     // as a recipient
 }
 
-// ReasonReservedName is the reason of errors for a name that no member can have.
-const ReasonReservedName = "reserved_name"
-
 const (
 	maxTeamName  = 50
 	maxAgentName = 32
@@ -72,7 +69,7 @@ func key(raw string) (string, error) {
 func sanitize(kind, raw string, limit int) (string, error) {
 	refuse := func(why string) (string, error) {
 		return "", Errorf(CodeInvalid, "%s name %q %s", kind, raw, why).
-			WithHint("use letters, digits and '-', for example \"my-" + kind + "\"")
+			WithReason(ReasonInvalidName).WithHint("use letters, digits and '-', for example \"my-" + kind + "\"")
 	}
 	if strings.TrimSpace(raw) == "" {
 		return refuse("is empty")

@@ -40,6 +40,7 @@ const (
 	ReasonBadTaskID            = "bad_task_id"
 	ReasonBadText              = "bad_text"
 	ReasonBadTime              = "bad_time"
+	ReasonBadToken             = "bad_token"
 	ReasonBlocked              = "blocked"
 	ReasonBranchExists         = "branch_exists"
 	ReasonBridged              = "bridged"
@@ -55,6 +56,7 @@ const (
 	ReasonConsent              = "consent_needed"
 	ReasonConsentUnreadable    = "consent_unreadable"
 	ReasonCorrupt              = "corrupt"
+	ReasonCorruptConfig        = "corrupt_config"
 	ReasonCorruptMailbox       = "corrupt_mailbox"
 	ReasonCorruptTask          = "corrupt_task"
 	ReasonCycle                = "dependency_cycle"
@@ -129,6 +131,7 @@ const (
 	ReasonNoKey                = "no_key"
 	ReasonConfine              = "confine"
 	ReasonNoLog                = "no_log"
+	ReasonNoMemberRunning      = "no_member_running"
 	ReasonNoNativeTeam         = "no_native_team"
 	ReasonNoPorts              = "no_ports"
 	ReasonNoProgram            = "no_program"
@@ -138,9 +141,11 @@ const (
 	ReasonNoScript             = "no_script"
 	ReasonNoSession            = "no_session"
 	ReasonNoStream             = "no_stream"
+	ReasonNoTaker              = "no_taker"
 	ReasonNoTarget             = "no_target"
 	ReasonNoTask               = "no_task"
 	ReasonNoTerminal           = "no_terminal"
+	ReasonNoToken              = "no_token"
 	ReasonNoVersion            = "no_version"
 	ReasonNoWorktree           = "no_worktree"
 	ReasonNoneStopped          = "none_stopped"
@@ -193,6 +198,7 @@ const (
 	ReasonRepositoryUnknown    = "repository_unknown"
 	ReasonRequestNotFound      = "request_not_found"
 	ReasonRequestTaken         = "request_taken"
+	ReasonReservedName         = "reserved_name"
 	ReasonReservedSender       = "reserved_sender"
 	ReasonRole                 = "role"
 	ReasonRunClosed            = "run_closed"
@@ -303,6 +309,7 @@ var reasons = []Word{
 	{ReasonBadTaskID, "The id of a task is invalid or used twice."},
 	{ReasonBadText, "The text of a memory is missing or too long."},
 	{ReasonBadTime, "The duration is invalid."},
+	{ReasonBadToken, "The token of an MCP server is too short."},
 	{ReasonBlocked, "The task depends on tasks that are not completed."},
 	{ReasonBranchExists, "The branch exists."},
 	{ReasonBridged, "Another process bridges the team."},
@@ -318,6 +325,7 @@ var reasons = []Word{
 	{ReasonConsent, "Nobody has agreed to the commands."},
 	{ReasonConsentUnreadable, "The file with the person's consent cannot be read."},
 	{ReasonCorrupt, "The ledger is damaged or missing."},
+	{ReasonCorruptConfig, "The file config.json of the team cannot be understood."},
 	{ReasonCorruptMailbox, "The mailbox file is damaged."},
 	{ReasonCorruptTask, "A native task file is damaged."},
 	{ReasonCycle, "The dependency would close a circle."},
@@ -392,6 +400,7 @@ var reasons = []Word{
 	{ReasonConfine, "The member cannot be confined as asked."},
 	{ReasonNoKey, "The key of a model provider is missing."},
 	{ReasonNoLog, "The member has no output yet."},
+	{ReasonNoMemberRunning, "No member that takes tasks is running."},
 	{ReasonNoNativeTeam, "Claude Code has no such team."},
 	{ReasonNoPorts, "Too few consecutive ports are free."},
 	{ReasonNoProgram, "The program is not installed."},
@@ -401,9 +410,11 @@ var reasons = []Word{
 	{ReasonNoScript, "The scripted model has no such script."},
 	{ReasonNoSession, "The member has no session."},
 	{ReasonNoStream, "The supervisor does not serve that stream."},
+	{ReasonNoTaker, "No running member takes these tasks."},
 	{ReasonNoTarget, "No target branch is known."},
 	{ReasonNoTask, "The member works on no task."},
 	{ReasonNoTerminal, "The operation needs a terminal."},
+	{ReasonNoToken, "The caller names a member and has no token."},
 	{ReasonNoVersion, "The version of the agent's program is unknown."},
 	{ReasonNoWorktree, "The member has no worktree of its own."},
 	{ReasonNoneStopped, "No member is stopped."},
@@ -456,6 +467,7 @@ var reasons = []Word{
 	{ReasonRepositoryUnknown, "The team has no repository of that name."},
 	{ReasonRequestNotFound, "There is no such request."},
 	{ReasonRequestTaken, "The id of the request is in use."},
+	{ReasonReservedName, "The name means something else, and no member can have it."},
 	{ReasonReservedSender, "The name of the sender is reserved."},
 	{ReasonRole, "The role of the caller forbids the operation."},
 	{ReasonRunClosed, "The run has ended."},
@@ -502,7 +514,7 @@ var reasons = []Word{
 	{ReasonTeamMoved, "The team was moved, and its ledger names the former place."},
 	{ReasonTeamNotFound, "There is no such team."},
 	{ReasonTimeout, "It took too long."},
-	{ReasonToken, "The token is missing or not valid for the member."},
+	{ReasonToken, "The token is of another member, or of an earlier start of this one."},
 	{ReasonTooDeep, "Sessions are nested too deep."},
 	{ReasonTooLong, "The value exceeds its limit."},
 	{ReasonTooMany, "The number exceeds its limit."},

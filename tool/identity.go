@@ -30,12 +30,12 @@ func (t *Team) Identify(ctx context.Context, agentID, token string) (Caller, err
 		return Caller{}, err
 	}
 	if !valid {
-		what := "its token is of another member or an earlier start"
+		what, reason := "its token is of another member or an earlier start", team.ReasonToken
 		if token == "" {
-			what = "there is no token"
+			what, reason = "there is no token", team.ReasonNoToken
 		}
 		return Caller{}, team.Errorf(team.CodeDenied, "cannot act as %s: %s", m.AgentID, what).
-			WithReason(team.ReasonToken).WithHint("the token of a member is in " + team.EnvToken + " of its own process")
+			WithReason(reason).WithHint("the token of a member is in " + team.EnvToken + " of its own process")
 	}
 	return Caller{Name: m.Name, Session: m.SessionKey, Role: m.Role, Mode: m.Spec.Mode}, nil
 }

@@ -20,12 +20,12 @@ func TestIdentify(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 	for _, tt := range []struct{ id, token, reason string }{
-		{"a@demo", "", "token"},
+		{"a@demo", "", "no_token"},
 		{"a@demo", other, "token"},
 		{"a@demo", token + "x", "token"},
 		{"b@demo", token, "token"},
 		{team.LeadName + "@demo", token, "token"},
-		{team.LeadName + "@demo", "", "token"},
+		{team.LeadName + "@demo", "", "no_token"},
 		{"ghost@demo", token, "not_a_member"},
 		{"a@other", token, "other_team"},
 	} {

@@ -86,7 +86,7 @@ func (a *app) mcpHTTP(ctx context.Context, addr, tokenFile string) error {
 			return team.Errorf(team.CodeInvalid, "read the token: %w", err)
 		}
 		if token = strings.TrimSpace(string(b)); len(token) < 16 {
-			return team.Errorf(team.CodeInvalid, "the token in %s is too short: 16 characters at least", tokenFile).WithReason(team.ReasonToken)
+			return team.Errorf(team.CodeInvalid, "the token in %s is too short: 16 characters at least", tokenFile).WithReason(team.ReasonBadToken)
 		}
 	}
 	s, err := a.mcpServer(ctx)

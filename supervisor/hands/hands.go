@@ -99,7 +99,7 @@ func (s Shortage) Err() *team.Error {
 // Short returns why no member takes the pending tasks; left are those that do not depend on other
 // tasks.
 func (h Hands) Short(left []ledger.Task) Shortage {
-	s := Shortage{reason: "no_member_running"}
+	s := Shortage{reason: team.ReasonNoMemberRunning}
 	for _, task := range left {
 		s.Tasks = append(s.Tasks, task.ID)
 	}
@@ -115,7 +115,7 @@ func (h Hands) Short(left []ledger.Task) Shortage {
 		why = append(why, m.name+" "+m.why)
 	}
 	if len(h.Any)+len(h.Run) > 0 { // members are running, and these tasks are not for them
-		s.reason = "no_taker"
+		s.reason = team.ReasonNoTaker
 		why, s.Hint = h.misfit(left)
 	}
 	if len(why) == 0 {
