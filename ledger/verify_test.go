@@ -121,7 +121,7 @@ func TestVerifyFailedIsTold(t *testing.T) {
 	if len(mail) != 1 || len(out.Mail) != 1 || mail[0].ID != out.Mail[0].Message.ID || mail[0].From != team.SystemName || len(out.Mail[0].Deliveries) != 1 {
 		t.Fatalf("told %+v", mail)
 	}
-	for _, want := range []string{"exit 2", "make check", "FAIL x", "/log"} {
+	for _, want := range []string{"Task #1 is not completed: its verification failed (exit 2): make check\n", "FAIL x", "/log"} {
 		if !strings.Contains(mail[0].Text, want) {
 			t.Errorf("%q is not in %q", want, mail[0].Text)
 		}

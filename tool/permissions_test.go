@@ -24,7 +24,11 @@ func TestRulesAnswer(t *testing.T) {
 		Allow: []team.PermissionRule{{Tool: "shell", Command: "go test *"}},
 	}
 	for _, c := range []Caller{ann, r.as("op", team.RoleOperator), r.as("boss", team.RoleLeader)} {
-		denied(t, r.SetPermissions(ctx, c, rules), team.CodeDenied, "role")
+		err := r.SetPermissions(ctx, c, rules)
+		denied(t, err, team.CodeDenied, team.ReasonRole)
+		if want := c.Name + " may not change the permission rules"; err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
 	}
 	denied(t, r.SetPermissions(ctx, Person(), team.Permissions{Allow: []team.PermissionRule{{Path: "x"}}}), team.CodeInvalid, "bad_rule")
 	if err := r.SetPermissions(ctx, Person(), rules); err != nil {

@@ -251,6 +251,9 @@ func TestHops(t *testing.T) {
 	from := c[(team.MaxHops)%2]
 	_, err := r.Send(ctx, from, SendIn{Recipient: c[(team.MaxHops+1)%2].Name, Forward: id})
 	denied(t, err, team.CodeLimit, team.ReasonHopLimit)
+	if want := "the message was dropped: it has made 4 hops, the limit is 3"; err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
 	dropped := r.events("message.dropped")
 	if len(dropped) != 1 || dropped[0].Who != from.Name || !strings.Contains(string(dropped[0].Data), `"hop":4`) {
 		t.Errorf("%+v", dropped)

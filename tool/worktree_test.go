@@ -240,7 +240,7 @@ func TestMergeQueueChanges(t *testing.T) {
 	in.Each = func(n team.LaneNote) {
 		if n.State == team.LaneGating {
 			_, err := g.MergeCancel(t.Context(), Person(), []string{"ann"})
-			if !team.IsCode(err, team.CodeConflict) || team.ReasonOf(err) != "merge_under_way" {
+			if !team.IsCode(err, team.CodeConflict) || team.ReasonOf(err) != team.ReasonMergeUnderWay || err.Error() != "the merge of ann is in progress (gating) and continues" {
 				t.Errorf("cancel under way: %v", err)
 			}
 			list, err := g.MergeCancel(t.Context(), Person(), nil)

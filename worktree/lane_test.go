@@ -231,7 +231,11 @@ func TestLaneRefuses(t *testing.T) {
 	}
 	f.git(f.root, "checkout", "--quiet", "a.txt")
 	f.write("main/new.txt", "untracked, in the way")
-	wantErr(t, run(both), team.CodeConflict, team.ReasonMergeRefused)
+	err := run(both)
+	wantErr(t, err, team.CodeConflict, team.ReasonMergeRefused)
+	if want := "git refuses to fast-forward " + f.root + ": "; !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
+	}
 	f.must(os.Remove(f.path("main/new.txt")))
 	wantErr(t, run(func(in *LaneIn) { in.Target = "nowhere" }), team.CodeNotFound, team.ReasonUnknownRev)
 	wantErr(t, run(func(in *LaneIn) { in.Strategy = "octopus" }), team.CodeInvalid, team.ReasonBadInput)

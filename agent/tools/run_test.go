@@ -214,6 +214,15 @@ func TestGate(t *testing.T) {
 			t.Errorf("%s %s: %s, want %s", c.tool, c.input, got, c.want)
 		}
 	}
+	for _, c := range []struct{ tool, input, why string }{
+		{"read", `{"path":"/proc/self/environ"}`, "/proc/self/environ may not be opened"},
+		{"shell", `{"command":"rm x"}`, "denied: tool shell, command rm *"},
+		{"write", `{"path":"/tmp/x","content":""}`, "it is outside the worktree, and no rule allows its path"},
+	} {
+		if d := r.judge(Rules{Permissions: rules, Member: "dev", Mode: team.ModeBypass}, r.tool(c.tool), json.RawMessage(c.input)); d.Why != c.why {
+			t.Errorf("%s %s: %q, want %q", c.tool, c.input, d.Why, c.why)
+		}
+	}
 	q := Rules{Permissions: rules, Member: "dev"}
 	if q.ofHost("docs.example") != permit.Allow || q.ofHost("other.example") != permit.Ask || q.ofHost("EVIL.example.") != permit.Deny {
 		t.Error("hosts with private addresses are allowed by the rules that name them, and by no other")
