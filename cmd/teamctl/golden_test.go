@@ -43,7 +43,7 @@ func cmdGolden(ts *testscript.TestScript, neg bool, args []string) {
 		line = append(line, a)
 	}
 	ts.Check(ts.Exec("teamctl", line...))
-	n := normal{dirs: [][2]string{{ts.Getenv("SHORT"), "/tmp/x"}, {ts.Getenv("WORK"), "/work"}}, key: key}
+	n := normal{dirs: dirsOf(ts), key: key}
 	got, err := n.document(ts.ReadFile("stdout"))
 	ts.Check(err)
 	want, err := os.ReadFile(goldenPath(key))
@@ -58,6 +58,11 @@ func cmdGolden(ts *testscript.TestScript, neg bool, args []string) {
 		return
 	}
 	ts.Fatalf("%s has changed (go test ./cmd/teamctl -run TestScripts/json -update, and say so in the changelog)\ngot:\n%s\nwant:\n%s", goldenPath(key), got, want)
+}
+
+// dirsOf returns the directories of a script, and what goldens have instead.
+func dirsOf(ts *testscript.TestScript) [][2]string {
+	return [][2]string{{ts.Getenv("SHORT"), "/tmp/x"}, {ts.Getenv("WORK"), "/work"}}
 }
 
 // normal makes documents independent of the run.

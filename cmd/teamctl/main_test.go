@@ -130,6 +130,8 @@ const patience = 5 * time.Minute
 
 func TestScripts(t *testing.T) {
 	t.Parallel()
+	r := &refusals{by: map[string][]refusal{}}
+	t.Cleanup(func() { r.check(t) })
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: false,
@@ -159,7 +161,7 @@ func TestScripts(t *testing.T) {
 			"golden":    cmdGolden,
 			"mistakes":  cmdMistakes,
 			"page":      cmdPage,
-			"refused":   cmdRefused,
+			"refused":   r.refused,
 		},
 	})
 }
