@@ -86,6 +86,17 @@ func ReadConversation(b team.Bundle, session string) (Conversation, error) {
 	return c, err
 }
 
+// ReportedBy reads the conversation that a generation of the member was the last to report; the zero
+// value if another one was.
+func ReportedBy(b team.Bundle, generation string) (Conversation, error) {
+	var c Conversation
+	err := ReadJSON(b, conversationFile, &c)
+	if team.IsCode(err, team.CodeNotFound) || err == nil && c.Generation != generation {
+		return Conversation{}, nil
+	}
+	return c, err
+}
+
 // WriteConversation replaces the conversation in the bundle.
 func WriteConversation(b team.Bundle, c Conversation) error { return WriteJSON(b, conversationFile, c) }
 

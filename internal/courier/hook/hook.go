@@ -93,6 +93,7 @@ type run struct {
 	read    *transcript     // the part of the transcript that settle has read; nil before
 	said    string          // given.Said, before this hook
 	cut     bool            // the turn that ends was cancelled with mail
+	noted   bool            // converse was called
 }
 
 // Run runs one hook and writes its answer. Its error is only for a log: the answer is valid in any
@@ -144,6 +145,9 @@ func (r *run) event(ctx context.Context) error {
 		gave, err = r.give(ctx, t, c)
 		return firstError(err, serr)
 	})
+	if ctx.Err() != nil && !r.noted {
+		err = firstError(err, r.late())
+	}
 	if !gave {
 		err = firstError(err, r.Write(adapter.HookReply{}))
 	}
@@ -262,6 +266,7 @@ func (r *run) untyped(waiting []ledger.Outgoing) ([]ledger.Outgoing, error) {
 // converse records the conversation and whether its agent is in a turn. The hook of a session's end
 // says nothing of either: a Claude Code that does not find the conversation calls it, too.
 func (r *run) converse(session string) error {
+	r.noted = true
 	if adapter.EndsSession(r.CLI, r.Event) {
 		return nil
 	}
@@ -290,6 +295,22 @@ func (r *run) converse(session string) error {
 		return nil
 	}
 	return courier.WriteConversation(r.bundle, next)
+}
+
+// late is converse for a hook whose time was over before the ledger was read: whether a turn has
+// ended must not depend on the speed of the machine. The generation has authenticated itself before
+// if it has reported the conversation.
+func (r *run) late() error {
+	lock, err := r.lock(context.Background())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = lock.Unlock() }()
+	c, err := courier.ReportedBy(r.bundle, r.gen)
+	if err != nil || c.Session == "" {
+		return err
+	}
+	return r.converse(c.Session)
 }
 
 // failedTail is how much of the transcript's end is searched for the error that ended a turn:

@@ -518,3 +518,41 @@ func TestMailTakenByTheToolIsNotGivenAgain(t *testing.T) {
 		t.Errorf("another tool's output counts as the answer: %+v", got)
 	}
 }
+
+// TestLate: a hook whose time is over before the ledger was read still records that the turn has
+// ended, but only of a conversation that its generation has reported before.
+func TestLate(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.call("UserPromptSubmit", `{"session_id":"c1"}`)
+	late := func(gen string) courier.Conversation {
+		t.Helper()
+		in := r.in("Stop", `{"session_id":"c1"}`, func(adapter.HookReply) error { return nil })
+		env := in.Getenv
+		in.Getenv = func(name string) string {
+			if name == team.EnvGen && gen != "" {
+				return gen
+			}
+			return env(name)
+		}
+		in.within = time.Millisecond
+		in.Open = func(ctx context.Context, _ string) (*tool.Team, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		if err := Run(t.Context(), in); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the hook ends with %v", err)
+		}
+		c, err := courier.ReadConversation(r.team.Layout.Bundle("ann"), r.ann.SessionKey)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	if c := late("another"); !c.Working {
+		t.Errorf("a generation that has reported nothing: %+v", c)
+	}
+	if c := late(""); c.Working || !c.Began || c.ID != "c1" {
+		t.Errorf("after the end of the turn: %+v", c)
+	}
+}
