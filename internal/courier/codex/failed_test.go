@@ -1,6 +1,7 @@
 package codex
 
 import (
+	"context"
 	"encoding/json"
 	"net"
 	"net/http"
@@ -73,22 +74,10 @@ func oldAnswers(w http.ResponseWriter, r *http.Request) {
 	thread := func(status string) string {
 		return `{"thread":{"id":"thread-1","threadSource":"user","status":{"type":"` + status + `"}}}`
 	}
-	for {
-		_, b, err := ws.Read(r.Context())
-		if err != nil {
-			return
-		}
-		var m struct {
-			ID     json.RawMessage
-			Method string
-			Params struct{ ThreadID string }
-		}
-		if json.Unmarshal(b, &m) != nil || m.ID == nil {
-			continue
-		}
+	answerRequests(r.Context(), ws, func(id, method string) []string {
 		var first []string
 		result := "{}"
-		switch m.Method {
+		switch method {
 		case "thread/loaded/list":
 			result = `{"data":["thread-1"]}`
 		case "thread/read":
@@ -102,8 +91,27 @@ func oldAnswers(w http.ResponseWriter, r *http.Request) {
 		case "thread/items/list":
 			result = `{"data":[{"item":{"type":"userMessage","id":"i1","clientId":"m1"}}]}`
 		}
-		for _, line := range append(first, `{"id":`+string(m.ID)+`,"result":`+result+`}`) {
-			if ws.Write(r.Context(), websocket.MessageText, []byte(line)) != nil {
+		return append(first, `{"id":`+id+`,"result":`+result+`}`)
+	})
+}
+
+// answerRequests reads a connection to its end, and writes the lines that answer returns for each
+// request.
+func answerRequests(ctx context.Context, ws *websocket.Conn, answer func(id, method string) []string) {
+	for {
+		_, b, err := ws.Read(ctx)
+		if err != nil {
+			return
+		}
+		var m struct {
+			ID     json.RawMessage
+			Method string
+		}
+		if json.Unmarshal(b, &m) != nil || m.ID == nil {
+			continue
+		}
+		for _, line := range answer(string(m.ID), m.Method) {
+			if ws.Write(ctx, websocket.MessageText, []byte(line)) != nil {
 				return
 			}
 		}

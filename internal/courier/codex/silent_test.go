@@ -1,7 +1,6 @@
 package codex
 
 import (
-	"encoding/json"
 	"net"
 	"net/http"
 	"sync"
@@ -96,7 +95,6 @@ func onlyNotifies(works <-chan struct{}) http.HandlerFunc {
 			return
 		}
 		defer func() { _ = ws.CloseNow() }()
-		write := func(line string) bool { return ws.Write(r.Context(), websocket.MessageText, []byte(line)) == nil }
 		gone := make(chan struct{})
 		var notifier sync.WaitGroup
 		defer notifier.Wait()
@@ -105,7 +103,7 @@ func onlyNotifies(works <-chan struct{}) http.HandlerFunc {
 			for {
 				select {
 				case <-works:
-					write(`{"method":"thread/status/changed","params":{"threadId":"thread-1","status":{"type":"active"}}}`)
+					_ = ws.Write(r.Context(), websocket.MessageText, []byte(`{"method":"thread/status/changed","params":{"threadId":"thread-1","status":{"type":"active"}}}`))
 				case <-gone:
 					return
 				}
@@ -114,26 +112,16 @@ func onlyNotifies(works <-chan struct{}) http.HandlerFunc {
 		const thread = `{"thread":{"id":"thread-1","threadSource":"user","status":{"type":"idle"}}}`
 		results := map[string]string{"thread/loaded/list": `{"data":["thread-1"]}`, "thread/read": thread, "thread/resume": thread, "thread/items/list": `{"data":[]}`}
 		shown := false
-		for {
-			_, b, err := ws.Read(r.Context())
-			if err != nil {
-				return
+		answerRequests(r.Context(), ws, func(id, method string) []string {
+			if shown && method == "thread/read" {
+				return nil
 			}
-			var m struct {
-				ID     json.RawMessage
-				Method string
-			}
-			if json.Unmarshal(b, &m) != nil || m.ID == nil || shown && m.Method == "thread/read" {
-				continue
-			}
-			shown = shown || m.Method == "thread/resume"
-			result, known := results[m.Method]
+			shown = shown || method == "thread/resume"
+			result, known := results[method]
 			if !known {
 				result = "{}"
 			}
-			if !write(`{"id":` + string(m.ID) + `,"result":` + result + `}`) {
-				return
-			}
-		}
+			return []string{`{"id":` + id + `,"result":` + result + `}`}
+		})
 	}
 }
