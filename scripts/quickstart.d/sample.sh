@@ -11,11 +11,11 @@ workers=(ann bob cid)
 resolve() { :; }
 
 # plan_for_models: the same plan for agents that have a model. Without a key it is a script,
-# which tells the lead what a worker's command tells the one beside it, and runs the command.
+# which tells the lead what a worker's command tells its colleague, and runs the command.
 # What such an agent runs has to be allowed.
 plan_for_models() {
 	sed -e 's/agent: worker/agent: llm/' \
-		-e 's/^    run: \(.*\) --beside [0-9]* "\(.*\)"'"'"'$/    run: \1'"'"'\
+		-e 's/^    run: \(.*\) --tell [0-9]* "\(.*\)"'"'"'$/    run: \1'"'"'\
     metadata: {tell: "\2"}/' \
 		"$root/examples/quickstart/plan.yaml" >"$work/plan.yaml"
 	cat >>"$work/plan.yaml" <<-'EOF'
@@ -64,8 +64,11 @@ on_failed() {
 	run_teamctl task retry "$1" >/dev/null 2>&1
 }
 
-# started: the merge is for the lead, so that it is offered to nobody else.
-started() { bg "$tc" task assign 9 team-lead >>"$work/records/up.log"; }
+# started: the lead keeps the merge, so that it is offered to nobody else, and gives the two
+# changes of one file to two workers.
+started() { bg assign >>"$work/records/up.log"; }
+
+assign() { "$tc" task assign 6 ann && "$tc" task assign 7 bob && "$tc" task assign 9 team-lead; }
 
 # on_ready ID: a task that nobody waits for any more. The merge is the lead's.
 on_ready() {
