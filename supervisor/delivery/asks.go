@@ -177,6 +177,10 @@ func (d *Delivery) bring(ctx context.Context, c *conn, name, request string, id 
 	if err != nil || a.State == ledger.ApprovalPending {
 		return undecided
 	}
+	if a.State == ledger.ApprovalExpired && a.AnsweredBy == a.Name { // withdrawn by its own agent
+		d.noteAnswered(ctx, a, errors.New(a.Feedback))
+		return brought
+	}
 	c.calls.Lock()
 	defer c.calls.Unlock()
 	r := team.Reply{ID: request, For: team.WaitPermission, Allow: a.State == ledger.ApprovalApproved, Feedback: a.Feedback}

@@ -364,6 +364,22 @@ func TestAnswerWaitsForItsDialog(t *testing.T) {
 	}
 }
 
+// A request that its agent withdraws while the answer is looked up is not answered: the agent's next
+// dialog would get the answer.
+func TestWithdrawnIsNotAnswered(t *testing.T) {
+	t.Parallel()
+	r := open(t, &channel{})
+	a := r.ask("perm-1")
+	if err := r.tm.Ledger.Withdraw(t.Context(), a.ID, a.Name, answeredThere); err != nil {
+		t.Fatal(err)
+	}
+	r.d.answerAsk(a.ID)
+	r.Await("settled", func() bool { return len(r.d.ways[r.session].conn.asked) == 0 })
+	if _, replies, _ := r.ch.count(); replies != 0 {
+		t.Errorf("replies: %+v", r.ch.replies)
+	}
+}
+
 // A rule of the team answers at once, and nobody is asked.
 func TestRuleAnswers(t *testing.T) {
 	t.Parallel()
