@@ -65,6 +65,7 @@ type ApprovalFilter struct {
 	Kind    ApprovalKind
 	Session string
 	Task    string
+	IDs     []int64 // nil: all
 }
 
 const (
@@ -88,6 +89,9 @@ func (l *Ledger) Approvals(ctx context.Context, f ApprovalFilter) ([]Approval, e
 		if c.val != "" {
 			q, args = q+" AND "+c.col+" = ?", append(args, c.val)
 		}
+	}
+	if f.IDs != nil {
+		q, args = q+" AND id IN (SELECT value FROM json_each(?))", append(args, mustJSON(f.IDs))
 	}
 	return read(ctx, l.db, "read approvals", scanApproval, q+" ORDER BY id", args...)
 }

@@ -98,7 +98,9 @@ func requestOf(a ledger.Approval) view.Request {
 	if r.Command != "" {
 		delete(input, "command")
 	}
-	if text(input["description"]) == r.Description {
+	// A program's hook names the command; what it is for is the agent's to say.
+	if said := text(input["description"]); said != "" && (r.Description == r.Command || r.Description == said) {
+		r.Description = said
 		delete(input, "description")
 	}
 	for _, name := range slices.Sorted(maps.Keys(input)) {
@@ -173,7 +175,7 @@ func TaskDetail(ctx context.Context, t *tool.Team, id string) (view.TaskDetail, 
 	if err != nil {
 		return d, err
 	}
-	d.Events = Told(view.Snapshot{Tasks: []view.Task{d.Task}}, list[max(0, len(list)-taskEvents):])
+	d.Events = told(subjectsOf(view.Snapshot{Tasks: []view.Task{d.Task}}), list[max(0, len(list)-taskEvents):], false)
 	return d, nil
 }
 

@@ -1,8 +1,11 @@
 package look
 
 import (
+	"cmp"
 	"context"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/ledger"
@@ -22,7 +25,7 @@ func Log(ctx context.Context, t *tool.Team, kind string, all bool) ([]view.Event
 	if err != nil {
 		return nil, err
 	}
-	out := []view.Event{}
+	out, known := []view.Event{}, subjects{}
 	for to, n := last, int64(1024); to > max(0, last-logBack) && len(out) < logKept; to, n = to-n, 4*n {
 		n = min(n, to)
 		list, err := t.Ledger.Events(ctx, to-n, int(n), ledger.EventFilter{})
@@ -30,30 +33,69 @@ func Log(ctx context.Context, t *tool.Team, kind string, all bool) ([]view.Event
 			return nil, err
 		}
 		list = slices.DeleteFunc(list, func(e ledger.Event) bool { return e.Seq > to || !view.InLog(kind, e.What) })
-		subjects, err := subjectsOf(ctx, t, list)
-		if err != nil {
+		if err := known.read(ctx, t, list); err != nil {
 			return nil, err
 		}
-		out = append(told(subjects, list, all), out...)
+		out = append(told(known, list, all), out...)
 	}
 	return out[max(0, len(out)-logKept):], nil
 }
 
-// subjectsOf returns the tasks that events are about.
-func subjectsOf(ctx context.Context, t *tool.Team, list []ledger.Event) (s view.Snapshot, err error) {
-	var ids []string
-	for _, e := range list {
-		if len(e.What) > len(team.TaskEvents) && e.What[:len(team.TaskEvents)] == team.TaskEvents && e.ID != "" {
-			ids = append(ids, e.ID)
+// subjects has what tasks and requests are about, by the beginning of their events' names with
+// their id.
+type subjects map[string]string
+
+// subjectsOf returns the subjects of a snapshot.
+func subjectsOf(s view.Snapshot) subjects {
+	known := subjects{}
+	for _, x := range s.Tasks {
+		known[team.TaskEvents+x.ID] = x.Subject
+	}
+	for _, n := range s.Needs {
+		if n.Approval != 0 {
+			known[team.ApprovalEvents+ledgerID(n.Approval)] = n.Text
 		}
 	}
-	slices.Sort(ids)
-	if ids = slices.Compact(ids); len(ids) == 0 {
-		return s, nil
+	return known
+}
+
+// read reads the subjects of a list of events that are not known: tasks that a snapshot does not
+// show, and requests that were answered.
+func (known subjects) read(ctx context.Context, t *tool.Team, list []ledger.Event) error {
+	var tasks []string
+	var requests []int64
+	for _, e := range list {
+		switch {
+		case strings.HasPrefix(e.What, team.TaskEvents) && e.ID != "" && known[team.TaskEvents+e.ID] == "":
+			tasks = append(tasks, e.ID)
+		case strings.HasPrefix(e.What, team.ApprovalEvents) && known[team.ApprovalEvents+e.ID] == "":
+			if id, err := strconv.ParseInt(e.ID, 10, 64); err == nil {
+				requests = append(requests, id)
+			}
+		}
 	}
-	tasks, err := t.Ledger.Tasks(ctx, ledger.TaskFilter{IDs: ids})
-	for _, x := range tasks {
-		s.Tasks = append(s.Tasks, view.Task{ID: x.ID, Subject: x.Subject})
+	if len(tasks) > 0 {
+		list, err := t.Ledger.Tasks(ctx, ledger.TaskFilter{IDs: distinct(tasks)})
+		if err != nil {
+			return err
+		}
+		for _, x := range list {
+			known[team.TaskEvents+x.ID] = x.Subject
+		}
 	}
-	return s, err
+	if len(requests) > 0 {
+		list, err := t.Ledger.Approvals(ctx, ledger.ApprovalFilter{IDs: distinct(requests)})
+		if err != nil {
+			return err
+		}
+		for _, x := range list {
+			known[team.ApprovalEvents+ledgerID(x.ID)] = inShort(x)
+		}
+	}
+	return nil
+}
+
+func distinct[T cmp.Ordered](list []T) []T {
+	slices.Sort(list)
+	return slices.Compact(list)
 }

@@ -259,7 +259,7 @@ func reportEvents(events []ledger.Event, w Window, r *view.Report) {
 	for _, a := range r.Approvals {
 		s.Needs = append(s.Needs, view.Need{Approval: a.ID, Text: a.Subject})
 	}
-	r.Deeds = Told(s, inside)
+	r.Deeds = told(subjectsOf(s), inside, false)
 	if n := len(r.Deeds) - deedsKept; n > 0 {
 		r.Deeds = r.Deeds[n:]
 		r.Cut = append(r.Cut, "what happened: the oldest "+ledgerID(int64(n))+" lines")

@@ -125,25 +125,17 @@ func events(ctx context.Context, t *tool.Team, s view.Snapshot) ([]view.Event, e
 	if err != nil {
 		return nil, err
 	}
-	out := Told(s, list)
+	known := subjectsOf(s)
+	if err := known.read(ctx, t, list); err != nil {
+		return nil, err
+	}
+	out := told(known, list, false)
 	return out[max(0, len(out)-eventsKept):], nil
 }
 
-// Told returns the events of a list that interest people, as sentences with the subjects of the
-// snapshot.
-func Told(s view.Snapshot, list []ledger.Event) []view.Event { return told(s, list, false) }
-
-// told is Told; all includes the events without a sentence.
-func told(s view.Snapshot, list []ledger.Event, all bool) []view.Event {
-	subjects := map[string]string{}
-	for _, x := range s.Tasks {
-		subjects[team.TaskEvents+x.ID] = x.Subject
-	}
-	for _, n := range s.Needs {
-		if n.Approval != 0 {
-			subjects[team.ApprovalEvents+ledgerID(n.Approval)] = n.Text
-		}
-	}
+// told returns the events of a list that interest people, as sentences; all includes the events
+// without one.
+func told(subjects subjects, list []ledger.Event, all bool) []view.Event {
 	out := []view.Event{}
 	for _, e := range list {
 		who := view.By(e.Who, e.Via)

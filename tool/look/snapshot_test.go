@@ -45,7 +45,7 @@ func TestProgress(t *testing.T) {
 		Events: []view.Event{{At: time.UnixMilli(9000), Who: "w", What: "task.failed", ID: "1", Text: "1 a failed"}},
 	}
 	got := Progress("demo", p)
-	got.Events = Told(got, events)
+	got.Events = told(subjectsOf(got), events, false)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -99,7 +99,7 @@ func TaskLog(ctx context.Context, t *tool.Team, id string, number int) (view.Tas
 		}
 	}
 	a := all[at]
-	a.Events = Told(view.Snapshot{Tasks: []view.Task{{ID: id}}}, a.events)
+	a.Events = told(subjects{}, a.events, false)
 	a.Parts = []view.LogPart{}
 	if a.failed != "" {
 		lines, cut := lastPart(a.failed)
