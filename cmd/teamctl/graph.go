@@ -129,7 +129,12 @@ func (a *app) putGraph(g view.Graph, format string, ascii bool, now time.Time) {
 		if ascii {
 			signs = strings.NewReplacer(" > ", " "+s.Cyan(">")+" ", " + ", " "+s.Green("+")+" ", " x ", " "+s.Red("x")+" ", " ! ", " "+s.Yellow("!")+" ")
 		}
-		for _, l := range g.Text(now) {
+		lines := g.Text(now)
+		if a.out.screen != nil {
+			cols, _ := a.out.size()
+			lines = g.TextIn(now, cols)
+		}
+		for _, l := range lines {
 			if ascii {
 				l = tui.ASCII(l)
 			}

@@ -393,7 +393,7 @@ func (m *model) graphLines() []string {
 	if err != nil {
 		return []string{" " + err.Error()}
 	}
-	lines := g.Text(m.now)
+	lines := g.TextIn(m.now, m.cols)
 	if len(tasks) < len(m.snap.Tasks) {
 		lines = append(lines, "", m.style.Dim(fmt.Sprintf(" %d of %d tasks, those around the selected one", len(tasks), len(m.snap.Tasks))))
 	}

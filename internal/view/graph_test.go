@@ -42,6 +42,35 @@ func newGraph(t *testing.T, tasks []Task, deps map[string][]string) Graph {
 	return g
 }
 
+// A drawing that is too wide gets shorter labels, and keeps times and owners as long as subjects can
+// be read.
+func TestGraphTextIn(t *testing.T) {
+	t.Parallel()
+	tasks, deps := sampleGraph()
+	g := newGraph(t, tasks, deps)
+	for _, at := range []struct {
+		width int
+		want  string
+	}{
+		{200, " ✓ 1 lint 14s ───┐\n ✓ 2 lint 14s ───┴── ✓ 4 unit tests 16s ──────┐\n ✓ 6 guide 18s ───────────────────────────────┴── ▸ 7 release notes 3m00s cart ──┐\n" +
+			" ✓ 3 lint 14s ────── ✗ 5 integration exit 3 ─────────────────────────────────────┴── ! 8 deploy"},
+		{94, " ✓ 1 lint 14s ───┐\n ✓ 2 lint 14s ───┴── ✓ 4 unit tests 16s ──────┐\n ✓ 6 guide 18s ───────────────────────────────┴── ▸ 7 release not… 3m00s cart ──┐\n" +
+			" ✓ 3 lint 14s ────── ✗ 5 integration exit 3 ────────────────────────────────────┴── ! 8 deploy"},
+		{66, ""},
+		{34, ""},
+	} {
+		lines := g.TextIn(graphNow, at.width)
+		if got := strings.Join(lines[:len(lines)-2], "\n"); widest(lines) > at.width || at.want != "" && got != at.want {
+			t.Errorf("for %d columns:\n%s", at.width, got)
+		}
+		for _, x := range tasks {
+			if !strings.Contains(strings.Join(lines, "\n"), x.Sign()+" "+x.ID) {
+				t.Errorf("task %s is not in the drawing of %d columns", x.ID, at.width)
+			}
+		}
+	}
+}
+
 // A drawing that nobody could read is refused and takes no time.
 func TestGraphTooLarge(t *testing.T) {
 	t.Parallel()

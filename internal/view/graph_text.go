@@ -29,22 +29,57 @@ func (t Task) Sign() string {
 }
 
 // label returns the one-line description of a task in a drawing.
-func (n GraphNode) label(now time.Time) string {
-	parts := []string{n.Sign(), Clean(n.ID), Cut(Clean(n.Subject), graphSubject)}
+func (n GraphNode) label(now time.Time) string { return n.labelIn(now, graphSubject, graphNote) }
+
+// labelIn is label with the widths of the subject and of the reason of a failure.
+func (n GraphNode) labelIn(now time.Time, subject, note int) string {
+	parts := []string{n.name(subject)}
 	switch {
 	case n.Active():
 		parts = append(parts, Elapsed(n.Took(now)), Clean(n.Owner))
 	case n.Status == team.TaskCompleted:
 		parts = append(parts, Duration(n.Took(now)))
 	case n.Status == team.TaskFailed:
-		parts = append(parts, Cut(Clean(n.Note), graphNote))
+		parts = append(parts, Cut(Clean(n.Note), note))
 	}
 	return strings.TrimSpace(strings.Join(parts, " "))
+}
+
+// name returns the sign and the name of a task in a drawing.
+func (n GraphNode) name(subject int) string {
+	return strings.TrimSpace(n.Sign() + " " + Clean(n.ID) + " " + Cut(Clean(n.Subject), subject))
 }
 
 // Text draws the graph with box-drawing characters, one line per row. Where edges only cross, the
 // horizontal one has a gap.
 func (g Graph) Text(now time.Time) []string {
+	return g.text(func(n GraphNode) string { return n.label(now) })
+}
+
+// TextIn is Text for a width: where the labels are too long for it, subjects and the reasons of
+// failures get shorter, then times, owners and reasons are left out. A graph of many layers may be
+// wider even so.
+func (g Graph) TextIn(now time.Time, width int) []string {
+	const readable = 12
+	lines := g.Text(now)
+	for subject := graphSubject - 1; widest(lines) > width && subject >= readable; subject-- {
+		lines = g.text(func(n GraphNode) string { return n.labelIn(now, subject, min(subject, graphNote)) })
+	}
+	for subject := graphSubject; widest(lines) > width && subject >= 0; subject-- {
+		lines = g.text(func(n GraphNode) string { return n.name(subject) })
+	}
+	return lines
+}
+
+func widest(lines []string) (n int) {
+	for _, l := range lines {
+		n = max(n, Width(l))
+	}
+	return n
+}
+
+// text draws the graph with a label for each node.
+func (g Graph) text(label func(GraphNode) string) []string {
 	channels := make([]channel, max(0, g.Layers-1))
 	line := func(_, row int) int { return row }
 	height := g.Rows
@@ -60,7 +95,7 @@ func (g Graph) Text(now time.Time) []string {
 		wide := 0
 		for _, l := range lanes {
 			if l.node >= 0 {
-				wide = max(wide, Width(g.Nodes[l.node].label(now))+2)
+				wide = max(wide, Width(label(g.Nodes[l.node]))+2)
 			}
 		}
 		cells := make([]string, height)
@@ -70,7 +105,7 @@ func (g Graph) Text(now time.Time) []string {
 				fill = "─"
 			}
 			if l.node >= 0 {
-				text = " " + g.Nodes[l.node].label(now) + " "
+				text = " " + label(g.Nodes[l.node]) + " "
 			}
 			cells[line(layer, l.row)] = text + strings.Repeat(fill, wide-Width(text))
 		}
