@@ -318,6 +318,10 @@ var rooms = map[string]room{
 		libs: []string{"github.com/charmbracelet/x"}, never: append([]string{"net"}, noExec...),
 		why: "what screens show, as data and pure functions: it reads nothing by itself",
 	},
+	"internal/view/viewtest": {
+		may: []string{"internal/view"}, never: append([]string{"net"}, noExec...),
+		why: "the team that docs/screens shows, for tests that draw it: no program but scripts/screens links it",
+	},
 	"internal/view/page": {
 		may: []string{leaf, "internal/view"}, never: append([]string{"net"}, noExec...),
 		why: "documents for a browser, from the data of view alone: they know no server",
@@ -350,7 +354,7 @@ var rooms = map[string]room{
 		libs: []string{"github.com/spf13", xterm}, never: noSQL,
 		why: "cmd wires the rooms and speaks to people; libraries that do the work belong to a room",
 	},
-	"scripts": {may: []string{"internal/fakecli", "team", leaf, "backends", "internal/proc", "backends/bundle", "backends/inproc", "ledger", "inbox", "supervisor", "tool", "tool/op", "tool/teamfile", "internal/control", "internal/tui"}, libs: []string{xsys, "github.com/google/jsonschema-go"}, why: "programs for developers"},
+	"scripts": {may: []string{"internal/fakecli", "team", leaf, "backends", "internal/proc", "backends/bundle", "backends/inproc", "ledger", "inbox", "supervisor", "tool", "tool/op", "tool/look", "tool/teamfile", "internal/control", "internal/tui", "internal/view", "internal/view/viewtest"}, libs: []string{xsys, "github.com/google/jsonschema-go"}, why: "programs for developers"},
 	"bench":   {may: []string{"internal/fakecli", "team", leaf, "backends", "backends/bundle", "backends/tmux", "backends/pty", "backends/inproc", "ledger", "inbox", "mail", "worktree", "supervisor", "tool", "agent", "agent/llm", "agent/model", "internal/adapter", "internal/courier", "internal/control", "internal/tui/term"}, libs: []string{xsys, sqlite, "github.com/creack/pty"}, why: "programs for developers"},
 	".": {
 		may: []string{"team", "tool", "internal/control", "agent/models"}, never: noSQL,
@@ -380,10 +384,10 @@ var testRooms = map[string][]string{
 	"internal/fakecli":          {leaf, "internal/adapter"}, // the stand-in for a model's provider; what reads the programs' transcripts
 	"internal/hooks":            {"internal/proc"},          // to see that nothing is left of a command
 	"internal/courier":          {"internal/courier/couriertest", "internal/openpty"},
-	"internal/tui":              {"internal/openpty"},
+	"internal/tui":              {"internal/openpty", "internal/view/viewtest"},
 	"internal/tui/term":         {"internal/openpty"},
 	"internal/view/page":        {"team"}, // the states of a sample
-	"internal/web":              {"internal/web/webtest"},
+	"internal/web":              {"internal/view/viewtest", "internal/web/webtest"},
 	"internal/courier/codex":    {"internal/fakecli", "internal/courier/couriertest", leaf},
 	"internal/courier/opencode": {"internal/fakecli", "internal/courier/couriertest"},
 	"internal/courier/acp":      {"internal/fakecli", "internal/courier/couriertest"},

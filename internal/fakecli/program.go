@@ -75,11 +75,12 @@ func one(flags map[string][]string, name string) string {
 }
 
 // harmless reports whether a call needs no permission: our tools, and every command that does not
-// begin with "touch".
+// begin with "touch" or "npm".
 func harmless(tool string, input json.RawMessage) bool {
 	var in struct{ Command, Cmd string }
 	_ = json.Unmarshal(input, &in) // of another tool
-	return !strings.HasPrefix(strings.TrimSpace(in.Command+in.Cmd), "touch ")
+	command := strings.TrimSpace(in.Command + in.Cmd)
+	return !strings.HasPrefix(command, "touch ") && !strings.HasPrefix(command, "npm ")
 }
 
 // mcpServer is one server as the CLIs' files name it.

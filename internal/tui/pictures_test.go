@@ -1,71 +1,35 @@
 package tui
 
 import (
+	"encoding/json"
 	"fmt"
 	"html"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/teamctl/teamctl/internal/view"
-	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/internal/view/viewtest"
 )
 
-// shop is a team in the middle of a day, as docs/screens shows it.
-func shop() view.Snapshot {
-	member := func(name, agent string, doing team.Activity, since time.Duration, cost float64) view.Member {
-		return view.Member{Name: name, Color: "blue", Agent: agent, State: team.Running, Activity: doing, ActiveSince: ago(since), Cost: cost, CostKnown: cost > 0}
+// shop is a model that shows the team of docs/screens.
+func shop(t *testing.T, cols, rows int) *model {
+	t.Helper()
+	day := viewtest.Read(t, filepath.Join("..", ".."))
+	m := shownOf(day.Before, cols, rows)
+	m.now, m.style = day.Now, Style{On: true}
+	for _, r := range day.Requests {
+		m.request[r.ID] = r
 	}
-	task := func(id, subject, owner string, status team.TaskStatus, began, took time.Duration) view.Task {
-		x := view.Task{ID: id, Subject: subject, Owner: owner, Status: status, Attempt: 1}
-		if began > 0 {
-			x.Began = ago(began)
-		}
-		if took > 0 {
-			x.Ended = x.Began.Add(took)
-		}
-		return x
-	}
-	builder, api, docs, cart, lint := member("builder", "claude", team.Waiting, 5*time.Minute, 1.9), member("api", "codex", team.Waiting, 2*time.Minute, .8),
-		member("docs", "gemini", team.Working, 12*time.Second, 0), member("cart", "claude", team.Working, 3*time.Minute, .7), member("lint", "worker", team.Idle, time.Hour, 0)
-	builder.WaitsFor, api.WaitsFor = "permission 1", "plan 2"
-	s := view.Snapshot{
-		Team: "shop", Repo: "/src/shop", Spent: view.Spent{Known: true, Tokens: 1_240_000, CostKnown: true, Cost: 3.4},
-		Members: []view.Member{{Name: team.LeadName, Lead: true, State: team.Running}, builder, api, cart, docs, lint,
-			{Name: "probe", Agent: "command", State: team.Failed, Note: "exit 127, 8 x", ActiveSince: ago(4 * time.Minute)}},
-		Tasks: []view.Task{
-			task("1", "round the prices", "cart", team.TaskCompleted, 20*time.Minute, 4*time.Minute), task("2", "unit tests of the cart", "builder", team.TaskCompleted, 16*time.Minute, 6*time.Minute),
-			task("3", "integration tests", "builder", team.TaskFailed, 9*time.Minute, 5*time.Second), task("4", "publish the package", "builder", team.TaskInProgress, 6*time.Minute, 0),
-			task("5", "release notes", "cart", team.TaskInProgress, 3*time.Minute, 0), task("6", "tutorial", "docs", team.TaskInProgress, 12*time.Second, 0),
-			{ID: "7", Subject: "translate the tutorial", Status: team.TaskPending, Waits: []string{"6"}}, {ID: "8", Subject: "deploy", Status: team.TaskPending, Waits: []string{"3"}, Stuck: true},
-			{ID: "9", Subject: "clean the fixtures", Status: team.TaskPending},
-		},
-		Needs: []view.Need{
-			{Kind: view.NeedPermission, Member: "builder", Approval: 1, Text: "Bash: npm publish --tag next", Since: ago(5 * time.Minute), Command: "teamctl show approval 1"},
-			{Kind: view.NeedPlan, Member: "api", Approval: 2, Text: "rename the flag, keep the old one for a release", Since: ago(2 * time.Minute), Command: "teamctl show approval 2"},
-			{Kind: view.NeedMember, Member: "probe", Text: "exit 127, 8 x", Since: ago(4 * time.Minute), Command: "teamctl show member probe"},
-			{Kind: view.NeedTask, Member: "builder", Task: "3", Text: "integration tests: 2 of 40 failed", Since: ago(9 * time.Minute), Command: "teamctl show task 3"},
-		},
-		Events: []view.Event{
-			{At: ago(6 * time.Minute), Who: "cart", Text: "cart finished 1 round the prices"}, {At: ago(5 * time.Minute), Who: "builder", Text: "builder asks: npm publish --tag next"},
-			{At: ago(12 * time.Second), Who: "docs", Text: "docs took 6 tutorial"},
-		},
-	}
-	return s
+	m.changes, m.files, m.deps = day.Changes, view.ParseDiff(day.Changes.Patch), day.Depends
+	return m
 }
 
 // TestPictures checks that the pictures in docs/screens show the screens as they are drawn now;
 // scripts/screens writes them.
 func TestPictures(t *testing.T) {
 	t.Parallel()
-	changes := view.Changes{Member: "cart", Base: "main", Comments: []view.Comment{
-		{Name: "1.1", State: "handled", Path: "price.go", First: 2, Last: 2, Text: "name the unit", Answer: "in cents now"},
-		{Name: "2.1", State: "draft", Path: "price.go", First: 4, Last: 4, Text: "why two? the currency knows its digits"},
-	}}
-	diff := "diff --git a/cart.go b/cart.go\n--- a/cart.go\n+++ b/cart.go\n@@ -1 +1 @@\n-a\n+b\n" +
-		"diff --git a/price.go b/price.go\n--- a/price.go\n+++ b/price.go\n@@ -1,4 +1,5 @@\n package shop\n+// A Price is in cents.\n func (p Price) Rounded() Price {\n-\treturn p.sum\n+\treturn p.sum.Round(2)\n }\n"
 	for _, p := range []struct {
 		name       string
 		cols, rows int
@@ -75,31 +39,72 @@ func TestPictures(t *testing.T) {
 		{"small", 40, 10, func(*model) {}},
 		{"needs", 108, 20, func(m *model) { m.at = inNeeds }},
 		{"tasks", 108, 20, func(m *model) { m.at = inTasks }},
+		{"graph", 108, 14, func(m *model) { m.at, m.tasksAs = inTasks, "graph" }},
 		{"changes", 108, 20, func(m *model) {
-			m.at, m.changes, m.files, m.cursor = inChanges, changes, view.ParseDiff(diff), "file:price.go"
-			m.diff = cursor{in: true, path: "price.go", at: 5}
+			m.at, m.cursor, m.diff = inChanges, "file:price.go", cursor{in: true, path: "price.go", at: 5}
 		}},
 	} {
-		m := shownOf(shop(), p.cols, p.rows)
-		m.style = Style{On: true}
-		asked := m.request[1]
-		asked.Branch, asked.Description, asked.Rule = "teamctl/shop/builder", "publish the release candidate", "allow tool shell, command npm publish --tag next"
-		m.request[1] = asked
+		m := shop(t, p.cols, p.rows)
 		p.with(m)
 		m.refresh()
-		got := picture(m.draw().lines, p.cols)
-		path := filepath.Join("..", "..", "docs", "screens", p.name+".svg")
-		if *update {
-			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-				t.Fatal(err)
-			}
+		drawn(t, p.name+".svg", picture(m.draw().lines, p.cols))
+	}
+}
+
+// TestRecording checks that the recording in docs/screens, a session of asciinema, shows the screens as
+// they are drawn now: a person looks, approves a permission, and looks at the tasks and at the changes
+// of a member.
+func TestRecording(t *testing.T) {
+	t.Parallel()
+	const cols, rows = 108, 26
+	m := shop(t, cols, rows)
+	day := viewtest.Read(t, filepath.Join("..", ".."))
+	var b strings.Builder
+	write := func(line any) {
+		t.Helper()
+		text, err := json.Marshal(line)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if want, err := os.ReadFile(path); err != nil || string(want) != got {
-			t.Errorf("%s is stale, %v: scripts/screens writes it", path, err)
+		b.Write(append(text, '\n'))
+	}
+	write(struct {
+		Version int    `json:"version"`
+		Width   int    `json:"width"`
+		Height  int    `json:"height"`
+		Title   string `json:"title"`
+	}{2, cols, rows, "teamctl: who needs you, and the answer"})
+	for _, step := range []struct {
+		at   float64 // seconds
+		does func()
+	}{
+		{0, func() {}},
+		{2, func() { m.cursor = needID(day.Before.Needs[1]) }},
+		{5, func() { m.cursor = needID(day.Before.Needs[0]) }},
+		{7, func() { m.snap, m.toast = day.After, "request 1 of builder is approved" }},
+		{10, func() { m.at, m.toast, m.cursor = inTasks, "", "task:4" }},
+		{13, func() { m.tasksAs = "graph" }},
+		{17, func() { m.at, m.cursor, m.diff = inChanges, "file:price.go", cursor{in: true, path: "price.go", at: 5} }},
+		{22, func() { m.at = inTeam }},
+	} {
+		step.does()
+		m.refresh()
+		write([]any{step.at, "o", "\x1b[H\x1b[2J" + strings.Join(m.draw().lines, "\r\n")})
+	}
+	drawn(t, "day.cast", b.String())
+}
+
+// drawn compares a file of docs/screens with what it has to be.
+func drawn(t *testing.T, name, want string) {
+	t.Helper()
+	path := filepath.Join("..", "..", "docs", "screens", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
 		}
+	}
+	if got, err := os.ReadFile(path); err != nil || string(got) != want {
+		t.Errorf("%s is stale, %v: scripts/screens writes it", path, err)
 	}
 }
 

@@ -12,12 +12,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/internal/view/page"
+	"github.com/teamctl/teamctl/internal/view/viewtest"
 	"github.com/teamctl/teamctl/internal/web/webtest"
-	"github.com/teamctl/teamctl/team"
 )
 
 var update = flag.Bool("update", false, "draw the pictures anew")
@@ -32,49 +31,14 @@ type picture struct {
 // of the tasks at a desk.
 func shown(t *testing.T) map[string]picture {
 	t.Helper()
-	now := time.Date(2026, 3, 2, 12, 23, 0, 0, time.UTC)
-	ago := func(d time.Duration) time.Time { return now.Add(-d) }
-	task := func(id, subject, owner string, status team.TaskStatus, began, took time.Duration, waits ...string) view.Task {
-		t := view.Task{ID: id, Subject: subject, Owner: owner, Status: status, Attempt: 1, Waits: waits}
-		if began > 0 {
-			t.Began = ago(began)
-		}
-		if took > 0 {
-			t.Ended = t.Began.Add(took)
-		}
-		return t
-	}
-	s := view.Snapshot{
-		Team: "shop", Repo: "/src/shop",
-		Members: []view.Member{
-			{Name: "builder", Agent: "claude", State: team.Running, Activity: team.Waiting, WaitsFor: "permission 1", ActiveSince: ago(5 * time.Minute)},
-			{Name: "cart", Agent: "codex", State: team.Running, Activity: team.Working, ActiveSince: ago(3 * time.Minute)},
-		},
-		Tasks: []view.Task{
-			task("1", "round the prices", "cart", team.TaskCompleted, 20*time.Minute, 4*time.Minute),
-			task("2", "unit tests of the cart", "builder", team.TaskCompleted, 16*time.Minute, 6*time.Minute),
-			task("3", "integration tests", "builder", team.TaskFailed, 9*time.Minute, 5*time.Second),
-			task("4", "publish the package", "builder", team.TaskInProgress, 6*time.Minute, 0),
-			task("5", "release notes", "cart", team.TaskInProgress, 3*time.Minute, 0),
-			task("6", "deploy", "", team.TaskPending, 0, 0, "3", "4", "5"),
-		},
-		Needs: []view.Need{
-			{Kind: view.NeedPermission, Member: "builder", Approval: 1, Text: "Bash: npm publish --tag next", Since: ago(5 * time.Minute)},
-			{Kind: view.NeedTask, Member: "builder", Task: "3", Text: "integration tests: 2 of 40 failed", Since: ago(9 * time.Minute)},
-		},
-	}
-	asked := view.Request{
-		ID: 1, Kind: view.NeedPermission, State: "pending", Member: "builder", Agent: "claude", Mode: "default", Branch: "teamctl/shop/builder", Task: "4",
-		Tool: "Bash", Description: "publish the release candidate", Command: "npm publish --tag next", Asked: ago(5 * time.Minute),
-		Rule: "allow tool shell, command npm publish --tag next",
-	}
-	graph, err := view.NewGraph(s.Tasks, map[string][]string{"2": {"1"}, "3": {"2"}, "4": {"2"}, "5": {"1"}, "6": {"3", "4", "5"}}, now)
+	day := viewtest.Read(t, filepath.Join("..", ".."))
+	graph, err := view.NewGraph(day.Before.Tasks, day.Depends, day.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return map[string]picture{
-		"page-request": {page.Doc{Kind: "approval", ID: "1", Team: "shop", Snapshot: s, Body: asked, Now: now}, webtest.Kind{Width: 390, Height: 490, Phone: true}},
-		"page-graph":   {page.Doc{Kind: "graph", Team: "shop", Snapshot: s, Body: map[string]any{"SVG": graph.SVG(now), "Why": ""}, Now: now}, webtest.Kind{Width: 1060, Height: 400}},
+		"page-request": {page.Doc{Kind: "approval", ID: "1", Team: day.Before.Team, Snapshot: day.Before, Body: day.Requests[0], Now: day.Now}, webtest.Kind{Width: 390, Height: 490, Phone: true}},
+		"page-graph":   {page.Doc{Kind: "graph", Team: day.Before.Team, Snapshot: day.Before, Body: map[string]any{"SVG": graph.SVG(day.Now), "Why": ""}, Now: day.Now}, webtest.Kind{Width: 1120, Height: 400}},
 	}
 }
 
