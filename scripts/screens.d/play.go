@@ -24,8 +24,8 @@ import (
 // teamName is the team that is played.
 const teamName = "shop"
 
-// limit is how long a step may take on a machine that does much else.
-const limit = "10m"
+// limit is how long everything may take on a machine that does much else; it takes seconds.
+const limit = 10 * time.Minute
 
 // stage is the team and what it runs on.
 type stage struct {
@@ -38,6 +38,8 @@ type stage struct {
 // play has the team do its work up to the middle of a day, and returns what the screens show of it.
 // exe is teamctl; self is a program that calls fakecli.Main first; dir is for everything else.
 func play(ctx context.Context, exe, self, dir string) (day viewtest.Day, err error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
 	s := &stage{exe: exe}
 	if s.model, err = fakemodel.Start("", nil); err != nil {
 		return day, err
@@ -61,7 +63,7 @@ func (s *stage) close() error {
 	if s.team != nil {
 		err = s.team.Close()
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	_, down := s.Run(ctx, s.exe, "delete", "--force")
 	return errors.Join(err, down, s.Reap(), s.Remove())
@@ -214,7 +216,7 @@ func (s *stage) opening(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.teamctl(ctx, "wait", "--task", "1", "--timeout", limit)
+	return s.teamctl(ctx, "wait", "--task", "1", "--timeout", limit.String())
 }
 
 // builder finishes a task, fails one, and asks for a permission in the next.
@@ -296,7 +298,7 @@ func (s *stage) asks(ctx context.Context, name string, id int64) error {
 
 // becomes waits for an activity of a member.
 func (s *stage) becomes(ctx context.Context, name string, activity team.Activity) error {
-	return s.teamctl(ctx, "wait", "--member", name, "--state", string(activity), "--timeout", limit)
+	return s.teamctl(ctx, "wait", "--member", name, "--state", string(activity), "--timeout", limit.String())
 }
 
 // until waits for what the screens show.
