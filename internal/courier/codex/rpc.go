@@ -157,15 +157,22 @@ func (r *rpc) hello(ctx context.Context, server any) error {
 	return r.send(ctx, map[string]string{"method": "initialized"})
 }
 
-// errGone reports a connection that ended before the answer.
-var errGone = errors.New("the connection has ended")
+// errGone reports a connection that ended before the answer, errUnsent a message whose time was over
+// before it could be sent, as after a suspension of this process.
+var (
+	errGone   = errors.New("the connection has ended")
+	errUnsent = errors.New("not sent in time")
+)
 
 func (r *rpc) send(ctx context.Context, v any) error {
 	b, err := json.Marshal(v)
-	if err != nil {
-		return err
+	if err == nil && ctx.Err() == nil {
+		err = r.ws.Write(ctx, websocket.MessageText, b)
 	}
-	return r.ws.Write(ctx, websocket.MessageText, b)
+	if ctx.Err() != nil { // the library closes the connection if it has sent a part
+		return errors.Join(errUnsent, err, ctx.Err())
+	}
+	return err
 }
 
 func (r *rpc) close() { _ = r.ws.CloseNow() }

@@ -85,15 +85,18 @@ func (a *appServer) askState(ctx context.Context, conn *rpc) {
 			a.unlessHeard(before, out.Thread.Status)
 		}
 		a.check.Reset(again)
+	case errors.Is(err, errUnsent):
+		a.check.Reset(a.answer)
 	case quiet:
 		last := a.last.Load()
+		a.check.Reset(again) // the question may be lost; any message asks at once
 		if a.mute.Swap(true) && a.muteSince == last {
-			return // the next message asks again
+			return
 		}
 		a.muteSince = last // what has been heard since the last report has shown a state
 		a.f.Log.Warn("app-server does not answer", "member", a.f.Name, "err", err)
 		a.see(team.Observation{Activity: team.ActivityUnknown, Source: "app-server does not answer"})
-		if a.quietFor() < a.answer { // heard meanwhile
+		if a.last.Load() != last { // heard meanwhile
 			a.askNow()
 		}
 	default: // something was heard, and not the answer

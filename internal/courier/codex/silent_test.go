@@ -1,6 +1,8 @@
 package codex
 
 import (
+	"context"
+	"errors"
 	"net"
 	"net/http"
 	"sync"
@@ -65,15 +67,8 @@ func TestServerIsFrozen(t *testing.T) {
 func TestServerIsSilentAgain(t *testing.T) {
 	t.Parallel()
 	r := codexRig(t)
-	l, err := net.Listen("unix", r.Socket())
-	if err != nil {
-		t.Fatal(err)
-	}
 	works := make(chan struct{}, 2)
-	srv := &http.Server{Handler: onlyNotifies(works), ReadHeaderTimeout: time.Minute}
-	go func() { _ = srv.Serve(l) }()
-	t.Cleanup(func() { srv.Close() })
-	r.facts.Link.Conversation = "thread-1"
+	serveThread(t, r, works, func() bool { return false })
 	a, err := newAppServer(r.facts, r.Report, patience{100 * time.Millisecond, 100 * time.Millisecond, 100 * time.Millisecond})
 	r.Use(t, a, err)
 	a.start()
@@ -86,9 +81,61 @@ func TestServerIsSilentAgain(t *testing.T) {
 	}
 }
 
-// onlyNotifies returns an app-server that shows its thread, and answers no question about it then. It
-// notifies that the thread is active whenever works has an element.
-func onlyNotifies(works <-chan struct{}) http.HandlerFunc {
+// TestQuestionIsLost: a server that has lost a question and says nothing is asked again, and has its
+// state again.
+func TestQuestionIsLost(t *testing.T) {
+	t.Parallel()
+	r := codexRig(t)
+	lost := false
+	serveThread(t, r, nil, func() bool {
+		was := lost
+		lost = true
+		return was
+	})
+	a, err := newAppServer(r.facts, r.Report, patience{100 * time.Millisecond, time.Hour, 100 * time.Millisecond})
+	r.Use(t, a, err)
+	a.start()
+	r.Wait(t, "that it does not answer", 0, mute)
+	r.Last(t, "its state again", couriertest.Is(team.Idle))
+}
+
+// TestUnsent: a message whose time is over is not sent, and its connection stays.
+func TestUnsent(t *testing.T) {
+	t.Parallel()
+	r := codexRig(t)
+	serveThread(t, r, nil, func() bool { return true })
+	conn, err := dialRPC(t.Context(), r.Socket())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.close()
+	late, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := conn.call(late, "thread/read", nil, nil); !errors.Is(err, errUnsent) {
+		t.Errorf("%v, want that it was not sent", err)
+	}
+	go func() { _ = conn.serve(t.Context(), func() {}, func(rpcMessage) {}) }()
+	if err := conn.call(t.Context(), "thread/read", nil, nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// serveThread runs an app-server for the member that shows its thread, and then answers a question
+// about it only if answers says so. It notifies that the thread is active whenever works has an
+// element.
+func serveThread(t *testing.T, r *rig, works <-chan struct{}, answers func() bool) {
+	t.Helper()
+	l, err := net.Listen("unix", r.Socket())
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := &http.Server{Handler: threadServer(works, answers), ReadHeaderTimeout: time.Minute}
+	go func() { _ = srv.Serve(l) }()
+	t.Cleanup(func() { srv.Close() })
+	r.facts.Link.Conversation = "thread-1"
+}
+
+func threadServer(works <-chan struct{}, answers func() bool) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		ws, err := websocket.Accept(w, r, nil)
 		if err != nil {
@@ -113,7 +160,7 @@ func onlyNotifies(works <-chan struct{}) http.HandlerFunc {
 		results := map[string]string{"thread/loaded/list": `{"data":["thread-1"]}`, "thread/read": thread, "thread/resume": thread, "thread/items/list": `{"data":[]}`}
 		shown := false
 		answerRequests(r.Context(), ws, func(id, method string) []string {
-			if shown && method == "thread/read" {
+			if shown && method == "thread/read" && !answers() {
 				return nil
 			}
 			shown = shown || method == "thread/resume"
