@@ -3,10 +3,13 @@ package tmux
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/teamctl/teamctl/internal/proc"
@@ -82,13 +85,10 @@ func (r *execRunner) exec(ctx context.Context, stdin []byte, args []string) (str
 	cmd := exec.CommandContext(ctx, r.tmux, append([]string{"-u", "-S", r.socket, "-f", conf}, args...)...)
 	cmd.Env = serverEnv()
 	var out, errb bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errb
 	if stdin != nil {
 		cmd.Stdin = bytes.NewReader(stdin)
 	}
-	// A server started by this command keeps the pipes only until it detaches.
-	cmd.WaitDelay = time.Second
-	if err := cmd.Run(); err != nil {
+	if err := finish(ctx, cmd, &out, &errb); err != nil {
 		if ctx.Err() != nil {
 			return "", fmt.Errorf("tmux %s: %w", args[0], context.Cause(ctx))
 		}
@@ -98,6 +98,43 @@ func (r *execRunner) exec(ctx context.Context, stdin []byte, args []string) (str
 		return "", fmt.Errorf("tmux %s: %w", args[0], err)
 	}
 	return strings.TrimSuffix(out.String(), "\n"), nil
+}
+
+// finish runs a command and reads its whole output. The server that it talks to, or starts, has its
+// pipes too and closes them when it gets to that, which on a busy machine takes longer than any delay
+// of exec.Cmd: a command that has succeeded would count as failed. Only after the end of the context
+// the rest of the output is given up.
+func finish(ctx context.Context, cmd *exec.Cmd, out, errb *bytes.Buffer) error {
+	var readers sync.WaitGroup
+	var pipes []io.ReadCloser
+	for _, pipe := range []func() (io.ReadCloser, error){cmd.StdoutPipe, cmd.StderrPipe} {
+		p, err := pipe()
+		if err != nil {
+			return err
+		}
+		pipes = append(pipes, p)
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	for i, to := range []*bytes.Buffer{out, errb} {
+		readers.Go(func() { _, _ = to.ReadFrom(pipes[i]) }) // a part of the output, after the context's end
+	}
+	all := make(chan struct{})
+	go func() { readers.Wait(); close(all) }()
+	select {
+	case <-all:
+	case <-ctx.Done(): // ends the command
+		late := time.NewTimer(time.Second)
+		defer late.Stop()
+		select {
+		case <-all:
+		case <-late.C:
+			defer func() { <-all }()
+			return errors.Join(context.Cause(ctx), cmd.Wait()) // closes the pipes
+		}
+	}
+	return cmd.Wait()
 }
 
 // escapeAll prevents a trailing ';' of an argument from ending the command.

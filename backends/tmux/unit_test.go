@@ -2,11 +2,13 @@ package tmux
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/internal/strays"
@@ -72,6 +74,25 @@ func TestFault26Quote(t *testing.T) {
 	}
 	if got := strings.Join(escapeAll([]string{"a;", ";", "b;c"}), "|"); got != `a\;|\;|b;c` {
 		t.Errorf("escapeAll = %q", got)
+	}
+}
+
+// TestPipesAreHeld checks that a command that has succeeded counts as such however long the server
+// keeps its pipes, and that the end of the context ends the wait.
+func TestPipesAreHeld(t *testing.T) {
+	t.Parallel()
+	tmux := filepath.Join(t.TempDir(), "tmux")
+	if err := strays.WriteProgram(tmux, []byte("#!/bin/sh\necho pane\nsleep ${9} &\n")); err != nil {
+		t.Fatal(err)
+	}
+	r := &execRunner{tmux: tmux, socket: "s"}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if _, err := r.run(ctx, "new-window", "-d", "-n", "2"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%v", err)
+	}
+	if out, err := r.run(ctxFor(t), "new-window", "-d", "-n", "2"); out != "pane" || err != nil { // the last one to end
+		t.Errorf("%q, %v", out, err)
 	}
 }
 
