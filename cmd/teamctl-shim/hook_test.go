@@ -282,6 +282,19 @@ func (w *world) hook(c call, small bool) (o outcome, ran bool, took time.Duratio
 	return o, ran, took
 }
 
+// answers calls the hook until it gives what it has to. One that runs out of its time on a busy
+// machine gives nothing, and its mail goes at the next call.
+func (w *world) answers(c call, small bool) (o outcome, ran bool, took time.Duration) {
+	w.t.Helper()
+	const within = 3 * time.Second // of a hook, see internal/courier/hook
+	for {
+		o, ran, took = w.hook(c, small)
+		if strings.Contains(o.Stdout, c.gives) || took < within {
+			return o, ran, took
+		}
+	}
+}
+
 // recorded adds what the ledger has of ann. It reports whether the supervisor has taken in what the
 // last hook has seen.
 func (w *world) recorded(ctx context.Context, o *outcome) bool {
@@ -493,8 +506,8 @@ func TestHookOfBothPrograms(t *testing.T) {
 					c.before(t, w)
 				}
 			}
-			large, _, _ := one.hook(c, false)
-			small, ran, took := two.hook(c, true)
+			large, _, _ := one.answers(c, false)
+			small, ran, took := two.answers(c, true)
 			for _, w := range []*world{one, two} {
 				if c.after != nil {
 					c.after(t, w)

@@ -82,46 +82,51 @@ func TestProgressPlain(t *testing.T) {
 	golden(t, "progress-plain.txt", out.String())
 }
 
+// In a bubble no second passes, after which a view on a terminal draws again.
 func TestProgressTerminal(t *testing.T) {
 	t.Parallel()
-	var out buffer
-	p := NewProgress(&out, Options{Terminal: true, Size: func() (int, int) { return 60, 10 }, Now: func() time.Time { return epoch }})
-	for _, s := range story() {
-		p.Update(s)
-	}
-	p.Close()
-	golden(t, "progress-terminal.txt", strings.ReplaceAll(out.String(), "\x1b", "ESC"))
+	synctest.Test(t, func(t *testing.T) {
+		var out buffer
+		p := NewProgress(&out, Options{Terminal: true, Size: func() (int, int) { return 60, 10 }, Now: func() time.Time { return epoch }})
+		for _, s := range story() {
+			p.Update(s)
+		}
+		p.Close()
+		golden(t, "progress-terminal.txt", strings.ReplaceAll(out.String(), "\x1b", "ESC"))
+	})
 }
 
 // A view that after the first snapshot gets only the tasks in progress and those that have changed draws the
 // same.
 func TestProgressOfParts(t *testing.T) {
 	t.Parallel()
-	for name, opt := range map[string]Options{
-		"progress-plain.txt":    {},
-		"progress-terminal.txt": {Terminal: true, Size: func() (int, int) { return 60, 10 }},
-	} {
-		var out buffer
-		opt.Now = func() time.Time { return epoch }
-		p := NewProgress(&out, opt)
-		before := map[string]view.Task{}
-		for i, s := range story() {
-			whole := s.Count()
-			part := view.Snapshot{Tasks: []view.Task{}, Whole: &whole}
-			for _, task := range s.Tasks {
-				if task.Active() || !cmp.Equal(before[task.ID], task) {
-					part.Tasks = append(part.Tasks, task)
+	synctest.Test(t, func(t *testing.T) {
+		for name, opt := range map[string]Options{
+			"progress-plain.txt":    {},
+			"progress-terminal.txt": {Terminal: true, Size: func() (int, int) { return 60, 10 }},
+		} {
+			var out buffer
+			opt.Now = func() time.Time { return epoch }
+			p := NewProgress(&out, opt)
+			before := map[string]view.Task{}
+			for i, s := range story() {
+				whole := s.Count()
+				part := view.Snapshot{Tasks: []view.Task{}, Whole: &whole}
+				for _, task := range s.Tasks {
+					if task.Active() || !cmp.Equal(before[task.ID], task) {
+						part.Tasks = append(part.Tasks, task)
+					}
+					before[task.ID] = task
 				}
-				before[task.ID] = task
+				if i > 0 && len(part.Tasks) == len(s.Tasks) {
+					t.Errorf("snapshot %d is whole", i)
+				}
+				p.Update(part)
 			}
-			if i > 0 && len(part.Tasks) == len(s.Tasks) {
-				t.Errorf("snapshot %d is whole", i)
-			}
-			p.Update(part)
+			p.Close()
+			golden(t, name, strings.ReplaceAll(out.String(), "\x1b", "ESC"))
 		}
-		p.Close()
-		golden(t, name, strings.ReplaceAll(out.String(), "\x1b", "ESC"))
-	}
+	})
 }
 
 // A view on a terminal draws once a second while a task is in progress, and not at all otherwise.
