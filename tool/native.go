@@ -23,9 +23,9 @@ type NativeTeam struct {
 
 // String describes the team.
 func (n NativeTeam) String() string {
-	text := fmt.Sprintf("%s is a team of Claude Code's own, with %d members and without a ledger of teamctl", n.Path, n.Members)
+	text := fmt.Sprintf("%s is a team of Claude Code's own, without a ledger of teamctl; members: %d", n.Path, n.Members)
 	if n.Unread > 0 {
-		text += fmt.Sprintf("; %d unread messages are in its mailboxes", n.Unread)
+		text += fmt.Sprintf(", unread messages: %d", n.Unread)
 	}
 	return text
 }

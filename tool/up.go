@@ -297,7 +297,7 @@ func (u *upper) agree(ctx context.Context) error {
 		_, err := u.env.Agreed(ctx, u.caller, repo, commands, true)
 		return err
 	}
-	return team.Errorf(team.CodeDenied, "the %d commands of %s need your consent", len(commands), u.File).
+	return team.Errorf(team.CodeDenied, "the commands of %s need your consent: %d", u.File, len(commands)).
 		WithReason(team.ReasonConsent).WithHint("when you have read them: " + again + " --agree")
 }
 

@@ -231,7 +231,7 @@ func ended(p Progress, ids []string, by hands.Hands) (bool, error) {
 		task, ok := byID[id]
 		switch {
 		case !ok:
-			return true, team.Errorf(team.CodeNotFound, "there is no task %s", id).WithReason(team.ReasonTaskNotFound).WithHint("teamctl task ls")
+			return true, team.Errorf(team.CodeNotFound, "no task %q", id).WithReason(team.ReasonTaskNotFound).WithHint("teamctl task ls")
 		case task.Status == team.TaskCompleted:
 		case task.Status == team.TaskFailed:
 			failed = append(failed, id)

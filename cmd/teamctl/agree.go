@@ -44,7 +44,7 @@ func (a *app) agreeTo(ctx context.Context, env *tool.Env, c tool.Caller, file, w
 			a.out.note("  %s", plain.Visible(text))
 		}
 	}
-	return false, team.Errorf(team.CodeDenied, "the %d %s of %s need your consent", len(texts), what, file).
+	return false, team.Errorf(team.CodeDenied, "the %s of %s need your consent: %d", what, file, len(texts)).
 		WithReason(team.ReasonConsent).WithHint("when you have read them: " + again + " --agree")
 }
 
