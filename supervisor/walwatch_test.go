@@ -35,7 +35,7 @@ func (l *lines) has(text string) bool {
 func TestFault33LogIsEmptied(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.policy.Log, r.policy.LogPause, r.policy.LogRest = 1<<20, 200*time.Millisecond, 50*time.Millisecond
+	r.policy.Log, r.policy.LogPause, r.policy.LogRest = 1<<20, 2*time.Second, 50*time.Millisecond
 	out := new(lines)
 	r.log = slog.New(slog.NewTextHandler(out, nil))
 	r.supervisor()
