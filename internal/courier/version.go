@@ -65,6 +65,9 @@ func Version(ctx context.Context, home team.Home, argv, env []string, within tim
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	out, err := cmd.Output()
 	text, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+	if errors.Is(err, exec.ErrWaitDelay) { // it has succeeded, and what it has left keeps the pipe
+		err = nil
+	}
 	if err != nil || text == "" {
 		failed := team.Errorf(team.CodeUnavailable, "%s does not say its version: %w", path, errors.Join(err, ctx.Err()))
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {

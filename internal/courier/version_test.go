@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/internal/adapter"
+	"github.com/teamctl/teamctl/internal/strays"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -54,6 +55,20 @@ func TestVersionThatHangs(t *testing.T) {
 		case <-deadline:
 			t.Fatalf("its child %d is left", pid)
 		}
+	}
+}
+
+// A program that prints its version and leaves a process with its output has printed it.
+func TestVersionAndALeftover(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	program := filepath.Join(dir, "leaves")
+	if err := strays.WriteProgram(program, []byte("#!/bin/sh\nsleep 2 &\necho 1.2.3\n")); err != nil {
+		t.Fatal(err)
+	}
+	got, err := Version(t.Context(), team.Home{Dir: dir}, []string{program}, []string{"PATH=" + os.Getenv("PATH")}, versionWithin)
+	if got != "1.2.3" || err != nil {
+		t.Errorf("%q, %v", got, err)
 	}
 }
 
