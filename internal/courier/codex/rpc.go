@@ -166,11 +166,14 @@ var (
 
 func (r *rpc) send(ctx context.Context, v any) error {
 	b, err := json.Marshal(v)
-	if err == nil && ctx.Err() == nil {
-		err = r.ws.Write(ctx, websocket.MessageText, b)
+	if err != nil {
+		return err
 	}
-	if ctx.Err() != nil { // the library closes the connection if it has sent a part
-		return errors.Join(errUnsent, err, ctx.Err())
+	if ctx.Err() != nil {
+		return errors.Join(errUnsent, ctx.Err())
+	}
+	if err = r.ws.Write(ctx, websocket.MessageText, b); err != nil && ctx.Err() != nil {
+		return errors.Join(errUnsent, err) // or a part of it was sent, and the connection is closed
 	}
 	return err
 }
