@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -86,12 +87,8 @@ func TestServerIsSilentAgain(t *testing.T) {
 func TestQuestionIsLost(t *testing.T) {
 	t.Parallel()
 	r := codexRig(t)
-	lost := false
-	serveThread(t, r, nil, func() bool {
-		was := lost
-		lost = true
-		return was
-	})
+	var lost atomic.Bool
+	serveThread(t, r, nil, func() bool { return lost.Swap(true) })
 	a, err := newAppServer(r.facts, r.Report, patience{100 * time.Millisecond, time.Hour, 100 * time.Millisecond})
 	r.Use(t, a, err)
 	a.start()
