@@ -13,10 +13,8 @@ import (
 	"github.com/teamctl/teamctl/internal/view/viewtest"
 )
 
-// shop is a model that shows the team of docs/screens.
-func shop(t *testing.T, cols, rows int) *model {
-	t.Helper()
-	day := viewtest.Read(t, filepath.Join("..", ".."))
+// shop is a model that shows a day of the team of docs/screens.
+func shop(day viewtest.Day, cols, rows int) *model {
 	m := shownOf(day.Before, cols, rows)
 	m.now, m.style = day.Now, Style{On: true}
 	for _, r := range day.Requests {
@@ -30,6 +28,7 @@ func shop(t *testing.T, cols, rows int) *model {
 // scripts/screens writes them.
 func TestPictures(t *testing.T) {
 	t.Parallel()
+	day := viewtest.Read(t, filepath.Join("..", ".."))
 	for _, p := range []struct {
 		name       string
 		cols, rows int
@@ -44,7 +43,7 @@ func TestPictures(t *testing.T) {
 			m.at, m.cursor, m.diff = inChanges, "file:price.go", cursor{in: true, path: "price.go", at: 5}
 		}},
 	} {
-		m := shop(t, p.cols, p.rows)
+		m := shop(day, p.cols, p.rows)
 		p.with(m)
 		m.refresh()
 		drawn(t, p.name+".svg", picture(m.draw().lines, p.cols))
@@ -57,8 +56,8 @@ func TestPictures(t *testing.T) {
 func TestRecording(t *testing.T) {
 	t.Parallel()
 	const cols, rows = 108, 26
-	m := shop(t, cols, rows)
 	day := viewtest.Read(t, filepath.Join("..", ".."))
+	m := shop(day, cols, rows)
 	var b strings.Builder
 	write := func(line any) {
 		t.Helper()

@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -47,13 +46,13 @@ func run(out string) error {
 	if err != nil {
 		return err
 	}
-	b, err := json.MarshalIndent(day, "", " ")
+	b, err := encode(day)
 	if err != nil {
 		return err
 	}
 	if out == "" {
-		_, err = os.Stdout.Write(append(b, '\n'))
+		_, err = os.Stdout.Write(b)
 		return err
 	}
-	return os.WriteFile(out, append(b, '\n'), 0o644)
+	return os.WriteFile(out, b, 0o644)
 }

@@ -57,6 +57,12 @@ func play(ctx context.Context, exe, self, dir string) (day viewtest.Day, err err
 	return s.day(ctx)
 }
 
+// encode returns the day as the file has it.
+func encode(day viewtest.Day) ([]byte, error) {
+	b, err := json.MarshalIndent(day, "", " ")
+	return append(b, '\n'), err
+}
+
 // close ends the team and everything that runs for it.
 func (s *stage) close() error {
 	var err error

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -39,7 +38,7 @@ func TestPlay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := json.MarshalIndent(day, "", " ")
+	got, err := encode(day)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +46,7 @@ func TestPlay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(string(want), string(got)+"\n"); d != "" {
+	if d := cmp.Diff(string(want), string(got)); d != "" {
 		t.Errorf("%s is stale, scripts/screens writes it (-want +got):\n%s", viewtest.File, d)
 	}
 }
