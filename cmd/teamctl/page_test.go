@@ -439,7 +439,7 @@ func TestPageInBrowser(t *testing.T) {
 	if again.url != page.url {
 		t.Fatalf("the page has moved to %s", again.url)
 	}
-	tab.Until("what happened meanwhile", `!document.body.innerText.includes('make again') && !document.getElementById('said').textContent.includes('lost')`)
+	tab.Until("what happened meanwhile", `document.body.innerText.includes('Nothing needs you') && !document.getElementById('said').textContent.includes('lost')`)
 
 	for name, args := range map[string][]string{"report.html": {"report", "--format", "html"}, "graph.svg": {"graph", "--format", "svg"}} {
 		if err := os.WriteFile(filepath.Join(r.dir, name), []byte(r.teamctl(args...)), 0o600); err != nil {
