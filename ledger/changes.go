@@ -36,6 +36,7 @@ type watch struct {
 	conn             *sql.Conn
 	ask, due         *sql.Stmt   // read the version; read the next due time
 	seen             os.FileInfo // the file that the connection has open
+	told             int64       // Unix milliseconds: consumers know of what was due by then
 	quit             chan struct{}
 	done             chan struct{}
 }
@@ -102,7 +103,8 @@ func (l *Ledger) changes(ctx context.Context, member string) (wakes <-chan struc
 
 func newWatch(ctx context.Context, db *DB) (*watch, error) {
 	w := &watch{
-		db: db, quit: make(chan struct{}), done: make(chan struct{}),
+		told: time.Now().UnixMilli(), // every consumer receives once at the start
+		db:   db, quit: make(chan struct{}), done: make(chan struct{}),
 		file: make(chan struct{}, 1), lost: make(chan struct{}, 1), look: make(chan struct{}, 1), gone: make(chan struct{}, 1),
 	}
 	version, err := w.open(ctx)
@@ -258,22 +260,34 @@ func (w *watch) loop(seen int64) {
 			timer.Reset(next)
 			next *= settleGrowth
 		case <-due.C:
-			w.db.pokeAll()
 			w.armDue(due)
 		}
 	}
 }
 
-// armDue sets the timer for the next waiting task. A task that is already due
-// needs no further wake: this one announced it.
+// armDue sets the timer for the next waiting task. It wakes the consumers if one has become due since
+// they were told the last time: on a busy machine the watch may learn of a task only after that.
 func (w *watch) armDue(due *time.Timer) {
-	var at int64
 	now := time.Now()
-	if err := w.due.QueryRowContext(background, now.UnixMilli()).Scan(&at); err != nil || at == 0 {
+	at := w.nextDue(min(w.told, now.UnixMilli())) // the clock may have been set back
+	w.told = now.UnixMilli()
+	if at != 0 && at <= w.told {
+		w.db.pokeAll()
+		at = w.nextDue(w.told)
+	}
+	if at == 0 {
 		due.Stop()
 		return
 	}
 	due.Reset(time.UnixMilli(at).Sub(now) + time.Millisecond)
+}
+
+// nextDue returns when the next task after a time is due; 0: none is.
+func (w *watch) nextDue(after int64) (at int64) {
+	if w.due.QueryRowContext(background, after).Scan(&at) != nil {
+		return 0
+	}
+	return at
 }
 
 func (w *watch) close() error {

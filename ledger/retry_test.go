@@ -151,6 +151,39 @@ func TestWatchTellsOfADueTask(t *testing.T) {
 	}
 }
 
+// byHand is a watch of files that hears what a test tells it.
+type byHand struct{ heard chan func(team.FileEvent) }
+
+func (w byHand) Watch(_ string, heard func(team.FileEvent)) (func(), error) {
+	w.heard <- heard
+	return func() {}, nil
+}
+
+// A task is reported as due even if the watch hears only after that of the commit which has put it off.
+func TestWatchIsLate(t *testing.T) {
+	t.Parallel()
+	l := newTeam(t, "a")
+	ctx := ctxFor(t)
+	files := byHand{make(chan func(team.FileEvent), 1)}
+	l.db.opts.Watch = files
+	must[[]Task](t)(l.CreateTasks(ctx, []NewTask{{Subject: "s", RetryPolicy: RetryPolicy{MaxRetries: 1, RetryBackoff: 20}}}, "lead"))
+	wakes, stop, err := l.Changes(ctx)
+	ok(t, err)
+	defer stop()
+	claimAndFail(t, l, "x")
+	for must[Counts](t)(l.Counts(ctx)).Ready == 0 {
+		ok(t, ctx.Err())
+	}
+	for woken(wakes) { // of its commits
+	}
+	(<-files.heard)(team.FileEvent{Name: l.db.path + "-wal"})
+	select {
+	case <-wakes:
+	case <-ctx.Done():
+		t.Fatal("nobody was told")
+	}
+}
+
 func TestAutoClaimSwitch(t *testing.T) {
 	t.Parallel()
 	l := newTeam(t, "a", "b")
