@@ -19,7 +19,7 @@ type Sessions interface {
 	TurnJobs(ctx context.Context, f ledger.JobFilter) ([]ledger.TurnJob, error)
 	NewestTurn(ctx context.Context, session string) (turn ledger.TurnJob, ok bool, err error)
 	ClaimTurn(ctx context.Context, in ledger.ClaimTurnIn) (*ledger.ClaimedTurn, error)
-	SteerTurn(ctx context.Context, s ledger.TurnSteer) (next int64, err error)
+	SteerTurn(ctx context.Context, s ledger.TurnSteer) (ledger.SteeredTurn, error)
 	RecoverTurns(ctx context.Context, member, generation string) ([]ledger.TurnJob, error)
 	YieldTurn(ctx context.Context, ref ledger.TurnRef, why string) error
 	ResumeTurn(ctx context.Context, ref ledger.TurnRef) (ok bool, err error)
@@ -98,6 +98,7 @@ type server struct {
 	first   bool // the session is empty
 	goesOn  bool // a turn of an earlier life does
 	waiting int  // turns waiting for people
+	ending  bool // all turns are being ended: none begins
 	due     bool // there may be queued turns
 	wake    sync.Mutex
 	woken   chan struct{} // closed at the next change; nil while no turn waits
@@ -193,13 +194,30 @@ func (s *server) begin(ctx context.Context) error {
 	}}}}, nil)
 }
 
+// claim is what claims a turn for this process, and shows the member as working unless it is already
+// or waits.
+func (s *server) claim() *ledger.ClaimTurnIn {
+	return &ledger.ClaimTurnIn{Member: s.id.Session, Generation: s.id.Generation, Working: s.waiting == 0 && s.activity != team.Working}
+}
+
+// claimed starts what a claim has claimed; nil: nothing.
+func (s *server) claimed(ctx context.Context, in *ledger.ClaimTurnIn, turn *ledger.ClaimedTurn) {
+	if turn == nil {
+		return
+	}
+	if in.Working {
+		s.activity = team.Working
+	}
+	s.start(ctx, *turn)
+}
+
 // claimTurns starts due turns, as far as their lanes permit.
 func (s *server) claimTurns(ctx context.Context) error {
 	for s.due {
 		var turn *ledger.ClaimedTurn
-		in := ledger.ClaimTurnIn{Member: s.id.Session, Generation: s.id.Generation, Working: s.waiting == 0 && s.activity != team.Working}
+		in := s.claim()
 		err := s.write(ctx, "claim a turn", func(c context.Context) (err error) {
-			turn, err = s.in.Sessions.ClaimTurn(c, in)
+			turn, err = s.in.Sessions.ClaimTurn(c, *in)
 			return err
 		})
 		if err != nil {
@@ -209,10 +227,7 @@ func (s *server) claimTurns(ctx context.Context) error {
 			s.due = false
 			break
 		}
-		if in.Working {
-			s.activity = team.Working
-		}
-		s.start(ctx, *turn)
+		s.claimed(ctx, in, turn)
 	}
 	if len(s.running) > 0 {
 		s.notified, s.broken, s.failed = false, false, ""
@@ -224,7 +239,7 @@ func (s *server) claimTurns(ctx context.Context) error {
 }
 
 // start runs a turn in a goroutine of its own.
-func (s *server) start(ctx context.Context, turn ledger.ClaimedTurn) {
+func (s *server) start(ctx context.Context, turn ledger.ClaimedTurn) *running {
 	c, cancel := context.WithCancelCause(ctx)
 	r := &running{job: turn.Job, cancel: cancel}
 	s.running[r.job.ID] = r
@@ -232,13 +247,20 @@ func (s *server) start(ctx context.Context, turn ledger.ClaimedTurn) {
 		r.out, r.err = s.in.Turns.Turn(c, turn, &desk{server: s, run: r})
 		s.ended <- r
 	}()
+	return r
 }
+
+// errGivenBack ends a turn that this process does not begin: it is queued again.
+var errGivenBack = errors.New("given back")
 
 // settle handles the end of a turn.
 func (s *server) settle(ctx context.Context, r *running) error {
 	r.cancel(nil)
 	delete(s.running, r.job.ID)
 	s.due = true
+	if r.out.Next != nil {
+		s.start(ctx, *r.out.Next)
+	}
 	if r.err != nil && ctx.Err() == nil {
 		if !lost(r.err) {
 			return fmt.Errorf("turn %d: %w", r.job.ID, r.err)
@@ -292,6 +314,8 @@ func (s *server) endTurns(cause error) {
 	if cause == nil {
 		cause = llm.ErrShutdown
 	}
+	s.ending = true
+	defer func() { s.ending = false }()
 	for _, r := range s.running {
 		r.cancel(cause)
 	}
@@ -305,6 +329,9 @@ func (s *server) endTurns(cause error) {
 		case r := <-s.ended:
 			r.cancel(nil)
 			delete(s.running, r.job.ID)
+			if r.out.Next != nil { // its end had claimed it already
+				s.start(ctx, *r.out.Next).cancel(errGivenBack)
+			}
 		}
 	}
 }

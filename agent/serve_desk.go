@@ -222,6 +222,14 @@ func (s *server) wakeTurns() {
 	}
 }
 
+// Claim implements llm.Desk. After a turn of the member's own session its mail comes first.
+func (d *desk) Claim() *ledger.ClaimTurnIn {
+	if d.own() {
+		return nil
+	}
+	return &ledger.ClaimTurnIn{Member: d.id.Session, Generation: d.id.Generation}
+}
+
 // Write implements llm.Desk.
 func (d *desk) Write(ctx context.Context, doing string, fn func(context.Context) error) error {
 	return d.write(ctx, doing, fn)

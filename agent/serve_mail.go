@@ -53,7 +53,7 @@ func (s *server) takeMail(ctx context.Context) (stop bool, err error) {
 	}
 	if !stop && s.turnOf(s.id.Session) == nil {
 		letters = s.untaken(ctx, letters)
-		err = s.takeLetters(ctx, letters, nil)
+		err = s.takeLetters(ctx, letters, nil, nil)
 		if team.ReasonOf(err) == team.ReasonBacklogFull { // of a turn that will go on
 			for _, l := range letters {
 				s.hold(ctx, l, "backlog full")
@@ -88,20 +88,24 @@ func (s *server) untaken(ctx context.Context, letters []letter) []letter {
 }
 
 // takeLetters takes letters into the session in one commit with their receipts: for the running
-// turn, or for a new one.
-func (s *server) takeLetters(ctx context.Context, letters []letter, turn *ledger.TurnRef) error {
+// turn, behind the results of its calls, or for a new one.
+func (s *server) takeLetters(ctx context.Context, letters []letter, turn *ledger.TurnRef, results []ledger.CallResult) error {
 	if len(letters) == 0 {
 		return nil
 	}
-	return s.takeIn(ctx, ledger.TakeIn{Session: s.id.Session, Inputs: s.inputs(letters), Turn: turn}, letters)
+	return s.takeIn(ctx, ledger.TakeIn{Session: s.id.Session, Inputs: s.inputs(letters), Turn: turn, Results: results}, letters)
 }
 
 func (s *server) takeIn(ctx context.Context, in ledger.TakeIn, letters []letter) error {
 	if s.first {
 		in.Inputs = append([]ledger.Input{FirstEntry(s.in.First)}, in.Inputs...)
 	}
-	err := s.write(ctx, "take mail in", func(c context.Context) error {
-		_, err := s.in.Sessions.TakeIn(c, in)
+	if in.Turn == nil && !s.ending {
+		in.Claim = s.claim()
+	}
+	var out ledger.TakenIn
+	err := s.write(ctx, "take mail in", func(c context.Context) (err error) {
+		out, err = s.in.Sessions.TakeIn(c, in)
 		return err
 	})
 	if err != nil {
@@ -110,6 +114,7 @@ func (s *server) takeIn(ctx context.Context, in ledger.TakeIn, letters []letter)
 	s.first = false
 	s.taken(letters)
 	s.due = true
+	s.claimed(ctx, in.Claim, out.Turn)
 	return nil
 }
 
@@ -281,9 +286,11 @@ func (s *server) takeAt(ctx context.Context, r *running, token llm.Token) (llm.V
 		return llm.GoOn, nil
 	}
 	var steer, rest []letter
+	stops := false
 	for _, l := range s.untaken(ctx, all) {
 		switch {
 		case l.known && l.msg.Kind == team.KindShutdownRequest: // left to the loop
+			stops = true
 		case s.steers(ctx, l):
 			steer = append(steer, l)
 		default:
@@ -297,13 +304,17 @@ func (s *server) takeAt(ctx context.Context, r *running, token llm.Token) (llm.V
 		if len(rest) == 0 || token.Open {
 			return llm.GoOn, nil
 		}
-		return llm.TookIn, s.takeLetters(ctx, rest, &ref)
+		return llm.TookIn, s.takeLetters(ctx, rest, &ref, token.Results)
 	}
-	in := ledger.TurnSteer{Ref: ref, Inputs: s.steering(steer, before), Resume: ledger.BacklogItem{
+	in := ledger.TurnSteer{Ref: ref, Results: token.Results, Inputs: s.steering(steer, before), Resume: ledger.BacklogItem{
 		Text: resumeText(r.job, token), Source: "resume:" + token.Source, Meta: encode(map[string]string{"task": quoted(token)}),
 	}}
-	err := s.write(ctx, "steer a turn", func(c context.Context) error {
-		_, err := s.in.Sessions.SteerTurn(c, in)
+	if ctx.Err() == nil && !s.ending && !stops {
+		in.Claim = s.claim()
+	}
+	var out ledger.SteeredTurn
+	err := s.write(ctx, "steer a turn", func(c context.Context) (err error) {
+		out, err = s.in.Sessions.SteerTurn(c, in)
 		return err
 	})
 	if team.ReasonOf(err) == team.ReasonBacklogFull { // it waits for the end of the turn
@@ -317,6 +328,7 @@ func (s *server) takeAt(ctx context.Context, r *running, token llm.Token) (llm.V
 	}
 	s.taken(steer)
 	s.due = true
+	s.claimed(ctx, in.Claim, out.Turn)
 	return llm.Steered, nil
 }
 
@@ -374,7 +386,7 @@ func (s *server) takeLate(ctx context.Context) error {
 		return nil
 	}
 	byArrival(steer)
-	err := s.takeLetters(ctx, steer, nil)
+	err := s.takeLetters(ctx, steer, nil, nil)
 	if team.ReasonOf(err) == team.ReasonBacklogFull {
 		return nil // it stays unread, and begins a turn of its own
 	}

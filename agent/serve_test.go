@@ -68,7 +68,9 @@ func (s *served) start(in ServeIn) (stop func(cause error) error) {
 func (s *served) startIn(ctx context.Context, in ServeIn) (stop func(cause error) error) {
 	s.t.Helper()
 	ctx, cancel := context.WithCancelCause(ctx)
-	in.Sessions = s.led
+	if in.Sessions == nil {
+		in.Sessions = s.led
+	}
 	in.Turns = &llm.Runner{Sessions: s.led, Resolve: func(context.Context, ledger.Session, ledger.ClaimedTurn) (llm.Setup, error) {
 		ref := s.ref
 		if ref.IsZero() {

@@ -28,7 +28,7 @@ import (
 // after a kill.
 var builtin = benchmark{name: "builtin", title: "Built-in agents at work", run: runBuiltin, note: builtinNote}
 
-const builtinNote = "A turn with three calls is twelve commits: the line with its turn, the claim, three for each call, and the answer with its end; the board that a call lists is read and encoded, and at the end the member is idle, and tells the lead. " +
+const builtinNote = "A turn with three calls is nine commits: the line with its turn, the claim, two for each call, and the answer with its end; the board that a call lists is read and encoded, and at the end the member is idle, and tells the lead. " +
 	"The floor is as many commits of one event, by as many goroutines of a process that writes itself, which the ledger groups alike. " +
 	"A process of its own is ready when it says so, and a resumed turn has begun when its request is at the test server."
 
@@ -41,7 +41,7 @@ const (
 
 	linesEach    = 10
 	callsOfLine  = 3
-	commitsOf    = 12 // a line
+	commitsOf    = 9 // a line
 	longPromptMB = 1.0
 )
 

@@ -26,8 +26,8 @@ import (
 // thoughts: what the built-in agent adds to its model, to its tools, and between its turns.
 var thoughts = benchmark{name: "thoughts", title: "Between an agent, its model and its tools", run: runThoughts, note: thoughtsNote}
 
-const thoughtsNote = "A round of a tool is three commits: the answer with its call, the begin of the call, its result. Between the end of a call and the request that a message has steered to are three: the result, the steer, the claim; " +
-	"between the answer of a child and its parent's request two: the end with the announce, the claim. The member's activity is written beside them, and the watch on the ledger wakes the agent in between."
+const thoughtsNote = "A round of a tool is two commits: the answer with the begin of its call, and the result. Between the end of a call and the request that a message has steered to is one, of the result, the steer and the claim; " +
+	"between the answer of a child and its parent's request one, of the end, the announce and the claim. The mailbox and the backlog are read before the steer, and the member, its spec and the transcript before a request."
 
 const (
 	goalStreamed = 1.15 // x the bare request and three commits

@@ -50,6 +50,8 @@ type TakeIn struct {
 	Lane    team.Lane      `json:"lane,omitempty"`  // default that of the session's kind
 	Hop     int            `json:"hop,omitempty"`   // injections that led to it
 	Turn    *TurnRef       `json:"turn,omitempty"`
+	Results []CallResult   `json:"results,omitempty"` // with Turn: of its calls that ended before the input came
+	Claim   *ClaimTurnIn   `json:"claim,omitempty"`   // claims the next turn in the same transaction; not for the backlog
 }
 
 // TakenIn is what became of input. For one input that is not mail and whose source is known
@@ -58,6 +60,8 @@ type TakenIn struct {
 	Entries    []Entry `json:"entries,omitempty"` // new ones; known sources are missing
 	Job        int64   `json:"job,omitempty"`     // the turn that sees it; of the backlog the one that runs before
 	Backlogged bool    `json:"backlogged,omitempty"`
+	// Turn is what Claim has claimed.
+	Turn *ClaimedTurn `json:"turn,omitempty"`
 }
 
 // TakeIn gives a session input, all of it or none. Errors: CodeNotFound
@@ -102,6 +106,9 @@ func takeIn(t *tx, in TakeIn) (out TakenIn, err error) {
 			return out, err
 		}
 		out.Job = j.ID
+		if _, err := t.endCalls(j, in.Results); err != nil {
+			return out, err
+		}
 		out.Entries, err = t.inputs(s.Key, in.Inputs, j.ID)
 		return out, err
 	}
@@ -142,9 +149,12 @@ func takeIn(t *tx, in TakeIn) (out TakenIn, err error) {
 	if len(queued) > 0 {
 		out.Job = queued[0].ID
 		_, err = t.exec(sqlJobHop, in.Hop, out.Job)
-		return out, err
+	} else {
+		out.Job, err = t.queue(TurnJob{Session: s.Key, Lane: in.Lane, Cause: in.Cause, Hop: in.Hop}, "")
 	}
-	out.Job, err = t.queue(TurnJob{Session: s.Key, Lane: in.Lane, Cause: in.Cause, Hop: in.Hop}, "")
+	if err == nil && in.Claim != nil {
+		out.Turn, err = claimTurn(t, *in.Claim)
+	}
 	return out, err
 }
 

@@ -100,17 +100,25 @@ func (c *sessionModel) endCall() {
 
 func (c *sessionModel) steer() {
 	text, token := c.next("steer"), c.next("resume")
-	_, err := c.SteerTurn(c.ctx, TurnSteer{Ref: c.turn.Job.Ref(), Resume: BacklogItem{Text: token, Source: token},
-		Inputs: []Input{{NewEntry: NewEntry{Kind: EntryUser, Content: text, Source: text}}}})
+	out, err := c.SteerTurn(c.ctx, TurnSteer{Ref: c.turn.Job.Ref(), Resume: BacklogItem{Text: token, Source: token},
+		Inputs: []Input{{NewEntry: NewEntry{Kind: EntryUser, Content: text, Source: text}}}, Claim: c.claims()})
 	if c.try(err, team.ReasonBacklogFull) {
-		c.texts, c.turn = append(c.texts, text, token), nil
+		c.texts, c.turn = append(c.texts, text, token), out.Turn
 	}
 }
 
+// claims is what the end of a turn is to claim: the next one, or nothing.
+func (c *sessionModel) claims() *ClaimTurnIn {
+	if rapid.Bool().Draw(c.T, "claims the next") {
+		return &ClaimTurnIn{Member: devKey, Generation: c.generation()}
+	}
+	return nil
+}
+
 func (c *sessionModel) end(state team.TurnState) {
-	_, err := c.EndTurn(c.ctx, TurnEnd{Ref: c.turn.Job.Ref(), State: state})
+	out, err := c.EndTurn(c.ctx, TurnEnd{Ref: c.turn.Job.Ref(), State: state, Claim: c.claims()})
 	c.try(err)
-	c.turn = nil
+	c.turn = out.Turn
 }
 
 // kill starts the process of the session again.

@@ -39,11 +39,13 @@ type TurnEnd struct {
 	Entries   []NewEntry      `json:"entries,omitempty"`
 	Usage     json.RawMessage `json:"usage,omitempty"`
 	Result    json.RawMessage `json:"result,omitempty"` // a team.TurnReport
+	Claim     *ClaimTurnIn    `json:"claim,omitempty"`  // claims the next turn in the same transaction; not with State queued
 }
 
 // EndedTurn is what followed from an end.
 type EndedTurn struct {
-	Next int64 `json:"next,omitempty"` // a turn queued for what waits
+	Next int64        `json:"next,omitempty"` // a turn queued for what waits
+	Turn *ClaimedTurn `json:"turn,omitempty"` // what Claim has claimed
 	// Dropped says why the parent of a child was not told; "" if it was.
 	Dropped string `json:"dropped,omitempty"`
 }
@@ -55,6 +57,13 @@ type TurnSteer struct {
 	Resume  BacklogItem     `json:"resume"`            // how the turn goes on later; a former one with its Source is replaced
 	Inputs  []Input         `json:"inputs"`
 	Usage   json.RawMessage `json:"usage,omitempty"`
+	Claim   *ClaimTurnIn    `json:"claim,omitempty"` // claims the next turn in the same transaction
+}
+
+// SteeredTurn is what followed from a steer.
+type SteeredTurn struct {
+	Next int64        `json:"next"`           // the turn of the new input
+	Turn *ClaimedTurn `json:"turn,omitempty"` // what Claim has claimed
 }
 
 // EndTurn ends a turn, notifies the parent session if there is one, and queues a turn for the
@@ -66,8 +75,8 @@ func (l *Ledger) EndTurn(ctx context.Context, e TurnEnd) (EndedTurn, error) {
 // SteerTurn ends a turn for new input: the turn's remainder enters the backlog, the
 // input the transcript, and the next turn of the session is that of the input. Errors,
 // beside those of fenced writes: CodeLimit backlog_full, with nothing changed.
-func (l *Ledger) SteerTurn(ctx context.Context, s TurnSteer) (next int64, err error) {
-	return write[int64](ctx, l, opTurnSteer, s)
+func (l *Ledger) SteerTurn(ctx context.Context, s TurnSteer) (SteeredTurn, error) {
+	return write[SteeredTurn](ctx, l, opTurnSteer, s)
 }
 
 // RecoverTurns queues the running turns of a member's other generations again and
@@ -124,7 +133,9 @@ func endTurn(t *tx, e TurnEnd) (out EndedTurn, err error) {
 	if out.Dropped, err = t.announce(j); err != nil {
 		return out, err
 	}
-	out.Next, err = t.follow(j.Session)
+	if out.Next, err = t.follow(j.Session); err == nil && e.Claim != nil {
+		out.Turn, err = claimTurn(t, *e.Claim)
+	}
 	return out, err
 }
 
@@ -184,39 +195,43 @@ func (t *tx) follow(session string) (int64, error) {
 	return t.queue(j, "")
 }
 
-func steerTurn(t *tx, s TurnSteer) (int64, error) {
+func steerTurn(t *tx, s TurnSteer) (out SteeredTurn, err error) {
 	j, err := t.fencedTurn(s.Ref)
 	if err != nil {
-		return 0, err
+		return out, err
 	}
 	if len(s.Inputs) == 0 {
-		return 0, team.Errorf(team.CodeInvalid, "turn %d cannot be steered by nothing", j.ID)
+		return out, team.Errorf(team.CodeInvalid, "turn %d cannot be steered by nothing", j.ID)
 	}
 	if _, err := t.endCalls(j, s.Results); err != nil {
-		return 0, err
+		return out, err
 	}
 	if err := t.closeCalls(j, ResultSkipped); err != nil {
-		return 0, err
+		return out, err
 	}
 	if len(s.Usage) == 0 {
 		s.Usage = j.Usage
 	}
 	if err := t.finish(j, team.TurnSteered, "a new message", s.Usage, nil); err != nil {
-		return 0, err
+		return out, err
 	}
 	s.Resume.Kind, s.Resume.Hop = BacklogResume, j.Hop
 	if s.Resume.Source != "" {
 		if _, err := t.exec(sqlBacklogOut, j.Session, s.Resume.Source); err != nil {
-			return 0, err
+			return out, err
 		}
 	}
 	if err := t.backlog(j.Session, s.Resume); err != nil {
-		return 0, err
+		return out, err
 	}
 	if _, err := t.inputs(j.Session, s.Inputs, 0); err != nil {
-		return 0, err
+		return out, err
 	}
-	return t.queue(TurnJob{Session: j.Session, Lane: laneOf(j.Session), Cause: team.CauseMessage, First: true}, "")
+	out.Next, err = t.queue(TurnJob{Session: j.Session, Lane: laneOf(j.Session), Cause: team.CauseMessage, First: true}, "")
+	if err == nil && s.Claim != nil {
+		out.Turn, err = claimTurn(t, *s.Claim)
+	}
+	return out, err
 }
 
 func recoverTurns(t *tx, in ClaimTurnIn) ([]TurnJob, error) {

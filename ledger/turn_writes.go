@@ -30,6 +30,7 @@ type TurnAnswer struct {
 	Ref   TurnRef         `json:"ref"`
 	Entry NewEntry        `json:"entry"` // an assistant entry
 	Calls []NewCall       `json:"calls,omitempty"`
+	Begin string          `json:"begin,omitempty"` // id of the call that begins at once, as by BeginCall
 	Usage json.RawMessage `json:"usage,omitempty"` // of the turn so far
 }
 
@@ -135,6 +136,11 @@ func answerTurn(t *tx, a TurnAnswer) (Entry, error) {
 			return e, err
 		}
 	}
+	if a.Begin != "" {
+		if _, err := t.beginCall(j, a.Begin); err != nil {
+			return e, err
+		}
+	}
 	if len(a.Usage) > 0 {
 		if _, err := object("usage", a.Usage); err != nil {
 			return e, err
@@ -151,9 +157,13 @@ func beginCall(t *tx, a beginArgs) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	c, found, err := t.call(sqlCallLatest, j.Session, a.CallID)
+	return t.beginCall(j, a.CallID)
+}
+
+func (t *tx) beginCall(j TurnJob, id string) (bool, error) {
+	c, found, err := t.call(sqlCallLatest, j.Session, id)
 	if err == nil && !found {
-		err = team.Errorf(team.CodeNotFound, "session %s: no call %q", j.Session, a.CallID)
+		err = team.Errorf(team.CodeNotFound, "session %s: no call %q", j.Session, id)
 	}
 	if err != nil || c.State != CallAsked {
 		return false, err

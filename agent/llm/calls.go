@@ -16,16 +16,13 @@ import (
 // atOnce is the number of concurrent read-only calls.
 const atOnce = 4
 
-// calls runs the calls of the newest answer that have no result.
+// calls runs the calls of the newest answer that have no result. The results of the last ones are
+// committed at the boundary behind them, with what steers the turn there.
 func (t *turn) calls(ctx context.Context) (Verdict, error) {
 	open := t.entries.open()
 	for len(open) > 0 {
-		v, err := t.desk.Look(ctx)
-		if err != nil {
-			return GoOn, err
-		}
-		if v == Steered {
-			if v, err := t.boundary(ctx); err != nil || v == Steered {
+		if open[0].ID != t.begun {
+			if v, err := t.before(ctx); err != nil || v == Steered {
 				return v, err
 			}
 		}
@@ -33,7 +30,8 @@ func (t *turn) calls(ctx context.Context) (Verdict, error) {
 		for t.readOnly(open[0].Name) && n < min(len(open), atOnce) && t.readOnly(open[n].Name) {
 			n++
 		}
-		if err := t.callAll(ctx, open[:n]); err != nil {
+		err := t.callAll(ctx, open[:n])
+		if t.begun = ""; err != nil { // a later call may have the same id
 			return GoOn, err
 		}
 		open = open[n:]
@@ -41,7 +39,21 @@ func (t *turn) calls(ctx context.Context) (Verdict, error) {
 	return GoOn, nil
 }
 
-// callAll runs calls concurrently and commits their results in order.
+// before is the boundary before a call, at which only a message that steers is taken in.
+func (t *turn) before(ctx context.Context) (Verdict, error) {
+	v, err := t.desk.Look(ctx)
+	if err != nil {
+		return GoOn, err
+	}
+	if v == Steered {
+		if v, err := t.boundary(ctx); err != nil || v == Steered {
+			return v, err
+		}
+	}
+	return GoOn, t.record(ctx)
+}
+
+// callAll runs calls concurrently. Their results are to be committed, in order.
 func (t *turn) callAll(ctx context.Context, calls []model.Call) error {
 	results := make([]Result, len(calls))
 	took := make([]time.Duration, len(calls))
@@ -57,7 +69,7 @@ func (t *turn) callAll(ctx context.Context, calls []model.Call) error {
 			results[i] = Result{Failed: true, Text: "Nothing was done: the input of this call was in a file that is gone. Make the call again."}
 			continue
 		}
-		if !tool.ReadOnly {
+		if !tool.ReadOnly && c.ID != t.begun {
 			err := t.desk.Write(ctx, "begin a call", func(w context.Context) error {
 				_, err := t.Sessions.BeginCall(w, t.ref, c.ID)
 				return err
@@ -86,15 +98,13 @@ func (t *turn) callAll(ctx context.Context, calls []model.Call) error {
 		}
 		t.showCall(c, r, took[i])
 		m := meta{Failed: r.Failed, Millis: took[i].Milliseconds(), Paths: r.Paths, Diff: r.Diff, File: r.File, Seen: r.Seen}
-		if err := t.result(context.WithoutCancel(ctx), c, m, r); err != nil {
-			return errors.Join(err, ctx.Err())
-		}
+		t.result(c, m, r)
 	}
 	return ctx.Err()
 }
 
-// result commits the result of a call.
-func (t *turn) result(ctx context.Context, c model.Call, m meta, r Result) error {
+// result adds the result of a call to those that are to be committed.
+func (t *turn) result(c model.Call, m meta, r Result) {
 	text := r.Text
 	m.Call, m.Tool = c.ID, c.Name
 	if text == "" {
@@ -104,11 +114,24 @@ func (t *turn) result(ctx context.Context, c model.Call, m meta, r Result) error
 		t.shrunk = 0
 	}
 	text, m.Long = t.keep(text, shortResult)
-	return t.commit(ctx, "record the result of a call", func(w context.Context) ([]ledger.Entry, error) {
-		return t.Sessions.EndCalls(w, ledger.TurnResults{Ref: t.ref, Results: []ledger.CallResult{{
-			CallID: c.ID, Entry: ledger.NewEntry{Kind: ledger.EntryToolResult, Content: text, Meta: m.raw()}, Collects: r.Collects,
-		}}})
+	t.ended = append(t.ended, ledger.CallResult{
+		CallID: c.ID, Entry: ledger.NewEntry{Kind: ledger.EntryToolResult, Content: text, Meta: m.raw()}, Collects: r.Collects,
 	})
+}
+
+// record commits the results of calls, regardless of the end of ctx.
+func (t *turn) record(ctx context.Context) error {
+	if len(t.ended) == 0 {
+		return nil
+	}
+	err := t.commit(context.WithoutCancel(ctx), "record the results of calls", func(w context.Context) ([]ledger.Entry, error) {
+		return t.Sessions.EndCalls(w, ledger.TurnResults{Ref: t.ref, Results: t.ended})
+	})
+	if err != nil {
+		return errors.Join(err, ctx.Err())
+	}
+	t.ended = nil
+	return nil
 }
 
 // keep is Keep for the turn. A text that cannot be written to a file stays in the ledger.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/teamctl/teamctl/agent/model"
 	"github.com/teamctl/teamctl/agent/model/script"
+	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -92,6 +93,8 @@ func (d *testDesk) Wait(ctx context.Context, long time.Duration, _ team.WaitFor,
 func (d *testDesk) Pause(context.Context, team.WaitFor, string) (func(context.Context) error, error) {
 	return func(context.Context) error { return nil }, nil
 }
+
+func (d *testDesk) Claim() *ledger.ClaimTurnIn { return nil }
 
 func (d *testDesk) Write(ctx context.Context, _ string, fn func(context.Context) error) error {
 	return fn(context.WithoutCancel(ctx))

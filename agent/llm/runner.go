@@ -91,6 +91,8 @@ type Desk interface {
 	// Pause shows that the turn waits for people, unless what is empty, and releases its place
 	// in the lane; resume, which must be called, ends both.
 	Pause(ctx context.Context, what team.WaitFor, why string) (resume func(context.Context) error, err error)
+	// Claim returns what the commit of the turn's end is to claim; nil: nothing.
+	Claim() *ledger.ClaimTurnIn
 	// Write carries out a write regardless of the end of ctx, and retries until the ledger has
 	// accepted or refused it.
 	Write(ctx context.Context, doing string, fn func(context.Context) error) error
@@ -115,6 +117,9 @@ type Token struct {
 	Source string // the same for every turn of a task: the newest of several tokens counts
 	Rounds int    // answers so far
 	Open   bool   // calls are open: only a steering message can be taken in
+	// Results are of calls that have ended since the last commit. TookIn and Steered mean that
+	// they are committed.
+	Results []ledger.CallResult
 }
 
 // Causes that end a turn early. With any other cause the process exits, and the next one continues
@@ -148,4 +153,6 @@ type Texts interface {
 type Outcome struct {
 	State  team.TurnState // "" if the process exits during the turn
 	Failed string         // why it failed
+	// Next is the turn that the commit of the end has claimed; nil: none.
+	Next *ledger.ClaimedTurn
 }

@@ -29,9 +29,12 @@ type turn struct {
 	desk    Desk
 	setup   Setup
 	entries *transcript
-	again   int  // consecutive answers cut at their limit
-	warned  bool // the model was warned about repeating itself
-	shrunk  int  // compactions since the last successful result
+	again   int                 // consecutive answers cut at their limit
+	warned  bool                // the model was warned about repeating itself
+	shrunk  int                 // compactions since the last successful result
+	begun   string              // id of the call that has begun with its answer
+	ended   []ledger.CallResult // of calls, not committed yet
+	next    *ledger.ClaimedTurn // what the commit of the end has claimed
 }
 
 // failure ends a turn as failed, with a reason for people.
@@ -43,8 +46,9 @@ func fail(format string, args ...any) error { return failure{fmt.Sprintf(format,
 
 // Turn runs a job to its end. An error means that the process cannot continue it: the job stays as
 // it is, for the next life.
-func (r *Runner) Turn(ctx context.Context, claimed ledger.ClaimedTurn, desk Desk) (Outcome, error) {
+func (r *Runner) Turn(ctx context.Context, claimed ledger.ClaimedTurn, desk Desk) (out Outcome, err error) {
 	t := &turn{Runner: r, ClaimedTurn: claimed, ref: claimed.Job.Ref(), desk: desk}
+	defer func() { out.Next = t.next }()
 	steered, err := t.run(ctx)
 	switch cause := context.Cause(ctx); {
 	case steered && err == nil:
@@ -95,13 +99,13 @@ func (t *turn) run(ctx context.Context) (steered bool, err error) {
 		if v, err := t.calls(ctx); err != nil || v == Steered {
 			return v == Steered, err
 		}
-		if err := t.checkLoop(ctx); err != nil {
-			return false, err
-		}
 		if n := t.entries.rounds(t.Job.ID); n > 0 {
 			v, err := t.boundary(ctx)
 			if err != nil || v == Steered {
 				return v == Steered, err
+			}
+			if err := t.checkLoop(ctx); err != nil {
+				return false, err
 			}
 			if most := cmp.Or(t.setup.Rounds, team.MaxTurnRounds); n >= most {
 				return false, fail("Agent exceeded maximum tool iterations (%d)", most)
@@ -124,10 +128,19 @@ func (t *turn) read(ctx context.Context) (err error) {
 	return err
 }
 
-// boundary takes in unread mail while no call is open.
+// boundary takes in unread mail, and commits the results of the calls before it.
 func (t *turn) boundary(ctx context.Context) (Verdict, error) {
-	v, err := t.desk.Take(ctx, Token{Task: t.task(true), Source: t.source(), Rounds: t.entries.rounds(t.Job.ID), Open: len(t.entries.open()) > 0})
-	if err == nil && v == TookIn {
+	v, err := t.desk.Take(ctx, Token{
+		Task: t.task(true), Source: t.source(), Rounds: t.entries.rounds(t.Job.ID), Open: len(t.entries.open()) > len(t.ended), Results: t.ended,
+	})
+	switch {
+	case err != nil:
+		return v, err
+	case v == GoOn:
+		return v, t.record(ctx)
+	}
+	t.ended = nil
+	if v == TookIn {
 		err = t.read(ctx)
 	}
 	return v, err
@@ -170,10 +183,15 @@ func (t *turn) take(ctx context.Context, a model.Answer) (done bool, err error) 
 		return true, err
 	case len(calls) > 0:
 		t.again = 0
-		return false, t.answered(ctx, entry, calls)
+		begin := t.beginning(ctx, calls[0])
+		err := t.answered(ctx, entry, calls, begin)
+		if err == nil {
+			t.begun = begin
+		}
+		return false, err
 	case a.Stop == model.StopLimit && t.again < maxGoOn:
 		t.again++
-		if err := t.answered(ctx, entry, nil); err != nil {
+		if err := t.answered(ctx, entry, nil, ""); err != nil {
 			return false, err
 		}
 		return false, t.note(ctx, goOn)
@@ -185,9 +203,21 @@ func (t *turn) take(ctx context.Context, a model.Answer) (done bool, err error) 
 	return true, err
 }
 
+// beginning returns the id of the first call of an answer if it is to begin with the commit of the
+// answer: it may change something, and no message steers the turn at the boundary before it.
+func (t *turn) beginning(ctx context.Context, first ledger.NewCall) string {
+	if first.ReadOnly {
+		return ""
+	}
+	if v, err := t.desk.Look(ctx); err != nil || v == Steered {
+		return "" // calls meets it again
+	}
+	return first.CallID
+}
+
 // answered commits an answer that does not end the turn.
-func (t *turn) answered(ctx context.Context, entry ledger.NewEntry, calls []ledger.NewCall) error {
-	in := ledger.TurnAnswer{Ref: t.ref, Entry: entry, Calls: calls, Usage: t.usage(entry)}
+func (t *turn) answered(ctx context.Context, entry ledger.NewEntry, calls []ledger.NewCall, begin string) error {
+	in := ledger.TurnAnswer{Ref: t.ref, Entry: entry, Calls: calls, Begin: begin, Usage: t.usage(entry)}
 	return t.commit(ctx, "record an answer", func(c context.Context) ([]ledger.Entry, error) {
 		e, err := t.Sessions.Answered(c, in)
 		return []ledger.Entry{e}, err
@@ -243,14 +273,16 @@ func (t *turn) commit(ctx context.Context, doing string, write func(context.Cont
 // end ends the job, after giving its open calls a result.
 func (t *turn) end(ctx context.Context, state team.TurnState, why string, entries []ledger.NewEntry) (Outcome, error) {
 	after := context.WithoutCancel(ctx)
-	in := ledger.TurnEnd{Ref: t.ref, State: state, Reason: why, Entries: entries, Usage: t.usage(entries...)}
+	in := ledger.TurnEnd{Ref: t.ref, State: state, Reason: why, Results: t.ended, Entries: entries, Usage: t.usage(entries...)}
 	if t.setup.Report != nil && state.Ended() {
 		in.Result = t.setup.Report(after)
 	}
-	dropped := ""
-	err := t.desk.Write(after, "end a turn", func(c context.Context) error {
-		ended, err := t.Sessions.EndTurn(c, in)
-		dropped = ended.Dropped
+	if ctx.Err() == nil && state.Ended() {
+		in.Claim = t.desk.Claim()
+	}
+	var ended ledger.EndedTurn
+	err := t.desk.Write(after, "end a turn", func(c context.Context) (err error) {
+		ended, err = t.Sessions.EndTurn(c, in)
 		return err
 	})
 	if err != nil {
@@ -259,9 +291,10 @@ func (t *turn) end(ctx context.Context, state team.TurnState, why string, entrie
 	if state != team.TurnQueued {
 		t.showUsed(t.used(entries...))
 	}
-	if dropped != "" {
-		t.desk.Line("[its parent is not told: %s]", dropped)
+	if ended.Dropped != "" {
+		t.desk.Line("[its parent is not told: %s]", ended.Dropped)
 	}
+	t.next = ended.Turn
 	o := Outcome{State: state}
 	if state == team.TurnFailed {
 		o.Failed = why
