@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"os"
 	"slices"
 	"strconv"
 	"time"
@@ -39,13 +40,41 @@ func (s *server) read(ctx context.Context, session, oldest string) (all []sessio
 		}
 		q.Set("before", next)
 	}
+	began := s.processBegan()
 	for _, m := range all {
+		if m.empty() && time.UnixMilli(m.Info.Time.Created).Before(began) {
+			m.Info.ParentID = "" // it answers nothing
+		}
 		s.message(m.Info)
 		for _, p := range m.Parts {
 			s.part(m.Info.ID, p, "GET /session/message")
 		}
 	}
 	return all, nil
+}
+
+// processBegan returns when the program's process began, the zero time if that is not known.
+func (s *server) processBegan() time.Time {
+	info, err := os.Stat(s.f.Bundle.Proc())
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
+}
+
+// empty reports whether the message is an answer that has nothing: its turn was aborted, or its process
+// ended, before the model said a word, and maybe before it was asked. What it was to answer has no
+// answer then, unless a person has interrupted it, after which the same process goes on.
+func (m sessionMessage) empty() bool {
+	if m.Info.Role != "assistant" || m.Info.Mode == compaction {
+		return false
+	}
+	if e := m.Info.Error; e != nil && e.Name != aborted || e == nil && m.Info.Time.Completed != 0 {
+		return false
+	}
+	return !slices.ContainsFunc(m.Parts, func(p messagePart) bool {
+		return p.Type != "step-start" && p.Type != "step-finish" && (p.Type != "text" || p.Text != "")
+	})
 }
 
 // oldestOf returns the oldest of the messages under which the mail was posted, "" if one of them was

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/teamctl/teamctl/internal/courier/couriertest"
 	"github.com/teamctl/teamctl/team"
@@ -171,6 +173,57 @@ func TestServerTakesUpWithinBounds(t *testing.T) {
 			r.Ch.Close()
 			if n := int(posts.Load()); n != c.want {
 				t.Errorf("a turn was begun %d times, want %d", n, c.want)
+			}
+		})
+	}
+}
+
+// The process ended before the model had said a word: the answer that it had begun is none, and a turn is
+// begun for the message. An answer of this process, which a person has interrupted, stays one; so does
+// one with a word, or one that failed.
+func TestServerTakesUpWhatAnEndLeft(t *testing.T) {
+	t.Parallel()
+	const hour = int64(3600_000)
+	step, word := map[string]string{"type": "step-start"}, map[string]string{"type": "text", "text": "I will"}
+	for _, c := range []struct {
+		what  string
+		error string
+		ago   int64
+		parts []map[string]string
+		taken bool
+	}{
+		{"aborted by the end", aborted, hour, []map[string]string{step}, true},
+		{"killed", "", hour, nil, true},
+		{"interrupted now", aborted, -hour, []map[string]string{step}, false},
+		{"at work", "", -hour, nil, false},
+		{"aborted after a word", aborted, hour, []map[string]string{step, word}, false},
+		{"failed", "ProviderAuthError", hour, nil, false},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			t.Parallel()
+			r, _ := openCodeRig(t)
+			if err := os.WriteFile(r.facts.Bundle.Proc(), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			session := kept(map[string]string{"type": "text", "text": "hello"})
+			info := map[string]any{"id": "msg_1fddbd0ab000aBcDeFgHiJkLmN", "role": "assistant", "mode": "build",
+				"parentID": "msg_1fddbd09b000" + messageHash("m1"), "time": map[string]any{"created": time.Now().UnixMilli() - c.ago}}
+			if c.error != "" {
+				info["error"] = map[string]any{"name": c.error}
+			}
+			session = append(session, map[string]any{"info": info, "parts": append([]map[string]string{}, c.parts...)})
+			var posts atomic.Int32
+			more := make(chan string, 1)
+			more <- event(t, "permission.asked", map[string]any{"id": "per_1"})
+			keptServer{answers(t, session), func(w http.ResponseWriter, _ *http.Request) {
+				posts.Add(1)
+				w.WriteHeader(http.StatusNoContent)
+			}, more, make(chan struct{})}.start(t, r)
+			r.open(t)
+			r.Wait(t, "the end", 0, func(o team.Observation) bool { return o.Ask != nil })
+			r.Ch.Close()
+			if taken := posts.Load() > 0; taken != c.taken {
+				t.Errorf("a turn was begun: %v, want %v", taken, c.taken)
 			}
 		})
 	}
