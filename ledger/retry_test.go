@@ -151,36 +151,33 @@ func TestWatchTellsOfADueTask(t *testing.T) {
 	}
 }
 
-// byHand is a watch of files that hears what a test tells it.
-type byHand struct{ heard chan func(team.FileEvent) }
-
-func (w byHand) Watch(_ string, heard func(team.FileEvent)) (func(), error) {
-	w.heard <- heard
-	return func() {}, nil
-}
-
-// A task is reported as due even if the watch hears only after that of the commit which has put it off.
+// A task is reported as due even if the watch looks only after that for the first time.
 func TestWatchIsLate(t *testing.T) {
 	t.Parallel()
 	l := newTeam(t, "a")
 	ctx := ctxFor(t)
-	files := byHand{make(chan func(team.FileEvent), 1)}
-	l.db.opts.Watch = files
+	w := &watch{db: l.db, told: time.Now().UnixMilli()}
+	ok(t, w.connect(ctx))
+	defer func() { ok(t, w.close()) }()
+	c := &consumer{out: make(chan struct{}, 1)}
+	l.db.mu.Lock()
+	l.db.consumers[c] = struct{}{}
+	l.db.mu.Unlock()
+	defer l.db.forget(c)
 	must[[]Task](t)(l.CreateTasks(ctx, []NewTask{{Subject: "s", RetryPolicy: RetryPolicy{MaxRetries: 1, RetryBackoff: 20}}}, "lead"))
-	wakes, stop, err := l.Changes(ctx)
-	ok(t, err)
-	defer stop()
 	claimAndFail(t, l, "x")
 	for must[Counts](t)(l.Counts(ctx)).Ready == 0 {
 		ok(t, ctx.Err())
 	}
-	for woken(wakes) { // of its commits
+	for woken(c.out) { // of its commits
 	}
-	(<-files.heard)(team.FileEvent{Name: l.db.path + "-wal"})
-	select {
-	case <-wakes:
-	case <-ctx.Done():
-		t.Fatal("nobody was told")
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	if w.armDue(timer); !woken(c.out) {
+		t.Error("nobody was told")
+	}
+	if w.armDue(timer); woken(c.out) {
+		t.Error("it was told twice")
 	}
 }
 
