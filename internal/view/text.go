@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/charmbracelet/x/ansi"
 
@@ -57,15 +58,48 @@ func Cut(s string, width int) string {
 	if len(s) <= width { // a cell takes a byte or more
 		return s
 	}
+	if w, ok := plainWidth(s); ok && w <= width {
+		return s
+	}
 	return ansi.Truncate(s, width, "…")
 }
 
 // Width returns the width of s in cells.
 func Width(s string) int {
-	if printable(s) {
-		return len(s)
+	if w, ok := plainWidth(s); ok {
+		return w
 	}
 	return ansi.StringWidth(s)
+}
+
+// plainWidth returns the width of a text of printable ASCII, colours, and the signs and frames that
+// screens draw, which most lines are: no character joins another, and each takes a cell. Taking a text
+// apart into clusters takes twenty times as long.
+func plainWidth(s string) (w int, ok bool) {
+	for i := 0; i < len(s); {
+		switch c := s[i]; {
+		case c >= 0x20 && c < 0x7f:
+			i++
+		case c == 0x1b:
+			n := 2
+			for i+n < len(s) && (s[i+n] >= '0' && s[i+n] <= '9' || s[i+n] == ';') {
+				n++
+			}
+			if i+n >= len(s) || s[i+1] != '[' || s[i+n] != 'm' {
+				return 0, false
+			}
+			i += n + 1
+			continue
+		default:
+			r, n := utf8.DecodeRuneInString(s[i:])
+			if !(r >= 0x2500 && r <= 0x259f) && !strings.ContainsRune("·…›▸◌✓✗↑↓−–", r) {
+				return 0, false
+			}
+			i += n
+		}
+		w++
+	}
+	return w, true
 }
 
 // printable reports whether s has only printable characters of ASCII, as most lines have, which need
@@ -139,7 +173,8 @@ func Colors(s string) string {
 		state, s = next, s[n:]
 		switch {
 		case width > 0:
-			if h := harmless(seq); h == seq || ansi.StringWidth(h) > 0 { // what is left may be a joiner of nothing
+			h := harmless(seq)
+			if _, width, _, _ = ansi.DecodeSequence(h, 0, nil); h == seq || width > 0 { // what is left may be a joiner of nothing
 				b.WriteString(h)
 			}
 		case isSGR(seq):

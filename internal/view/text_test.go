@@ -43,10 +43,38 @@ func TestAge(t *testing.T) {
 	}
 }
 
+// TestPlainWidth checks that a text which is measured at once has the width that it has by its clusters.
+func TestPlainWidth(t *testing.T) {
+	t.Parallel()
+	signs := "a ~│─└█░·…›▸◌✓✗↑↓−–"
+	for _, r := range signs {
+		if w, ok := plainWidth(string(r)); !ok || w != 1 || ansi.StringWidth(string(r)) != 1 {
+			t.Errorf("%q: %d, %v, by its clusters %d", r, w, ok, ansi.StringWidth(string(r)))
+		}
+	}
+	for r := rune(0x2500); r <= 0x259f; r++ {
+		if ansi.StringWidth(string(r)) != 1 {
+			t.Errorf("%q takes %d cells", r, ansi.StringWidth(string(r)))
+		}
+	}
+	colored := "\x1b[1;38;5;3m" + signs + "\x1b[m"
+	if w, ok := plainWidth(colored); !ok || w != ansi.StringWidth(colored) || Cut(colored, w) != colored {
+		t.Errorf("%d, %v", w, ok)
+	}
+	for _, s := range []string{"数", "e\u0301", "│\u0301", "✓\ufe0f", "\x1b", "\x1b[", "\x1b[2", "\x1b[2J", "\x1b]m", "\t", "\x7f", "\xff", "\u009b1m", "\u200d"} {
+		if w, ok := plainWidth(s); ok {
+			t.Errorf("%q is measured at once: %d", s, w)
+		}
+		if Width(s) != ansi.StringWidth(s) {
+			t.Errorf("%q: %d", s, Width(s))
+		}
+	}
+}
+
 // FuzzColors checks that a line has text and colours only, which are left alone, and that lines have the same width by
 // every way.
 func FuzzColors(f *testing.F) {
-	for _, s := range []string{"text", "\x1b[31mred\x1b[0m", "数据 \x1b[2J\x1b]0;t\x07x", "\u009b31mx\ty", "e\u0301\u202e", "👩\u200d🚀", "\x1b[38;2;1;2;3mx\x1b["} {
+	for _, s := range []string{"text", "\x1b[31mred\x1b[0m", "数据 \x1b[2J\x1b]0;t\x07x", "\u009b31mx\ty", "e\u0301\u202e", "👩\u200d🚀", "\x1b[38;2;1;2;3mx\x1b[", "\xdb\u06e0\xea0"} {
 		f.Add(s, 5)
 	}
 	f.Fuzz(func(t *testing.T, s string, width int) {
