@@ -92,7 +92,7 @@ func plainWidth(s string) (w int, ok bool) {
 			continue
 		default:
 			r, n := utf8.DecodeRuneInString(s[i:])
-			if !(r >= 0x2500 && r <= 0x259f) && !strings.ContainsRune("·…›▸◌✓✗↑↓−–", r) {
+			if (r < 0x2500 || r > 0x259f) && !strings.ContainsRune("·…›▸◌✓✗↑↓−–", r) {
 				return 0, false
 			}
 			i += n
