@@ -59,7 +59,7 @@ func (s *onPaper) shows(want string) {
 	for text := s.look(0); !strings.Contains(text, want); text = s.look(0) {
 		select {
 		case change := <-s.changes:
-			change(s.m)
+			s.apply(change)
 		case <-time.After(5 * time.Minute):
 			s.Fatalf("no %q in\n%s", want, text)
 		}

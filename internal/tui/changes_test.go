@@ -135,7 +135,7 @@ func TestCommentIsKept(t *testing.T) {
 	applied := func() {
 		for w := r.writing; w.busy; {
 			change := <-r.changes
-			change(m)
+			r.apply(change)
 		}
 	}
 	types("cwhy")

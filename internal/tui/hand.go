@@ -12,6 +12,7 @@ import (
 // event handles an input; true leaves the screen.
 func (r *run) event(e term.Event) (leave bool) {
 	m := r.m
+	m.news++
 	r.gaze.input(e)
 	switch e.Kind {
 	case term.Resize:
@@ -71,8 +72,10 @@ func (r *run) command(id string, e term.Event) (leave bool) {
 	switch id {
 	case "down":
 		r.step(1)
+		m.news-- // the rows stay
 	case "up":
 		r.step(-1)
+		m.news--
 	case "top":
 		m.move(-1 << 30)
 	case "bottom":

@@ -115,7 +115,7 @@ func FuzzInput(f *testing.F) {
 			for more := true; more; {
 				select {
 				case change := <-r.changes:
-					change(m)
+					r.apply(change)
 				default:
 					more = false
 				}

@@ -63,6 +63,7 @@ type model struct {
 	sections []group // as shown
 	tab      int     // of the team in one column: the group below the needs
 	cursor   string  // id of the selected row
+	news     int     // changes since the rows were made, other than of the selection and of a screen
 	top      map[string]int
 	lastKey  time.Time
 	filter   string
@@ -102,7 +103,7 @@ type model struct {
 func newModel() *model {
 	return &model{
 		at: inTeam, top: map[string]int{}, request: map[int64]view.Request{}, member: map[string]view.MemberDetail{}, task: map[string]view.TaskDetail{},
-		drafts: map[string]string{}, tasksAs: "list", tab: 1, style: Style{On: false}, keys: DefaultKeys(),
+		drafts: map[string]string{}, tasksAs: "list", tab: 1, news: 1, style: Style{On: false}, keys: DefaultKeys(),
 	}
 }
 

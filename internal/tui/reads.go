@@ -206,6 +206,7 @@ func (r *run) watchScreen(name string) {
 		show := func(f view.Frame) {
 			select {
 			case r.changes <- func(m *model) {
+				m.news-- // of no row
 				if ctx.Err() == nil {
 					m.screen = f
 				}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/internal/openpty"
+	"github.com/teamctl/teamctl/internal/tui/term"
 	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/team"
 )
@@ -136,4 +137,31 @@ func TestAgesOfRows(t *testing.T) {
 			t.Errorf("%s: drawn after %v, want %v", name, got, c.want)
 		}
 	}
+}
+
+// TestRowsStay checks that a new picture of a member's screen and a move of the selection leave the rows
+// as they were made, and that everything else makes them anew.
+func TestRowsStay(t *testing.T) {
+	t.Parallel()
+	s := newOnPaper(t, nil, still{})
+	m := s.m
+	s.look(0)
+	made := func(what string, want bool, change func()) {
+		t.Helper()
+		before := &m.sections[0]
+		change()
+		s.look(0)
+		if got := before != &m.sections[0]; got != want {
+			t.Errorf("%s: rows made anew: %v, want %v", what, got, want)
+		}
+	}
+	made("nothing", false, func() {})
+	made("a picture", false, func() { s.apply(func(m *model) { m.news-- }) })
+	made("down", false, func() { s.event(term.Event{Kind: term.Key, Key: "j", At: s.now}) })
+	made("another key", true, func() { s.event(term.Event{Kind: term.Key, Key: "g", At: s.now}) })
+	made("facts", true, func() { s.apply(func(*model) {}) })
+	made("facts, then a picture", true, func() {
+		s.apply(func(*model) {})
+		s.apply(func(m *model) { m.news-- })
+	})
 }

@@ -211,14 +211,15 @@ func (r *run) loop(events <-chan term.Event, painted <-chan paint) error {
 				return nil
 			}
 		case change := <-r.changes:
-			change(r.m)
+			r.apply(change)
 		case <-due:
+			r.m.news++
 		}
 		timer.Stop()
 		for more := true; more; { // simultaneous inputs are drawn once
 			select {
 			case change := <-r.changes:
-				change(r.m)
+				r.apply(change)
 			default:
 				more = false
 			}
@@ -227,13 +228,22 @@ func (r *run) loop(events <-chan term.Event, painted <-chan paint) error {
 	return nil
 }
 
+// apply applies a change of the model.
+func (r *run) apply(change func(*model)) {
+	r.m.news++
+	change(r.m)
+}
+
 // draw updates the model and shows it.
 func (r *run) draw(now time.Time) {
 	m := r.m
 	m.now = now
 	r.guard.due(r, m.now)
 	r.rested(m.now)
-	m.refresh()
+	if m.news > 0 {
+		m.refresh()
+		m.news = 0
+	}
 	r.selectFirst()
 	r.want()
 	f := m.draw()
@@ -494,6 +504,7 @@ func (r *run) stopTeamsFollow() {
 
 // goTo shows a place.
 func (r *run) goTo(p place) {
+	r.m.news++ // other rows
 	m := r.m
 	if m.at != p {
 		m.at, m.scroll, m.filter, m.sections, m.diff = p, 0, "", nil, cursor{}
