@@ -269,13 +269,15 @@ func (w *watch) loop(seen int64) {
 // they were told the last time: on a busy machine the watch may learn of a task only after that.
 func (w *watch) armDue(due *time.Timer) {
 	now := time.Now()
-	at := w.nextDue(min(w.told, now.UnixMilli())) // the clock may have been set back
-	w.told = now.UnixMilli()
-	if at != 0 && at <= w.told {
-		w.db.pokeAll()
-		at = w.nextDue(w.told)
+	at, err := w.nextDue(min(w.told, now.UnixMilli())) // the clock may have been set back
+	if err == nil {
+		w.told = now.UnixMilli()
+		if at != 0 && at <= w.told {
+			w.db.pokeAll()
+			at, err = w.nextDue(w.told)
+		}
 	}
-	if at == 0 {
+	if err != nil || at == 0 {
 		due.Stop()
 		return
 	}
@@ -283,11 +285,9 @@ func (w *watch) armDue(due *time.Timer) {
 }
 
 // nextDue returns when the next task after a time is due; 0: none is.
-func (w *watch) nextDue(after int64) (at int64) {
-	if w.due.QueryRowContext(background, after).Scan(&at) != nil {
-		return 0
-	}
-	return at
+func (w *watch) nextDue(after int64) (at int64, err error) {
+	err = w.due.QueryRowContext(background, after).Scan(&at)
+	return at, err
 }
 
 func (w *watch) close() error {

@@ -59,11 +59,13 @@
 //	EndTurn    the end, the announce to a parent, and the turn that the backlog needs
 //	SteerTurn  the same for a new message, which comes first; the rest waits in the backlog
 //
-// EndTurn and SteerTurn may also claim what comes next. Each is one transaction. Input is single by its source. RecoverTurns, and the
-// release of a dead owner, queue turns of dead processes again: results that
-// are there are used, a call that was begun gets a result that says so, one
-// that only reads is asked for again. An answer is refused while a call has no
-// result, so a transcript is at any moment one that a model takes.
+// EndTurn, SteerTurn and TakeIn may also claim what comes next, and Answered may
+// begin a call. Each is one transaction. Input is single by its source.
+// RecoverTurns, and the release of a dead owner, queue turns of dead processes
+// again: results that are there are used, a call that was begun gets a result
+// that says so, one that only reads is asked for again. An answer is refused
+// while a call has no result, so a transcript is at any moment one that a model
+// takes.
 //
 // # Durability
 //
