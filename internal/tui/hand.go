@@ -70,12 +70,9 @@ func (r *run) command(id string, e term.Event) (leave bool) {
 		return false
 	}
 	switch id {
-	case "down":
-		r.step(1)
+	case "down", "up":
+		r.step(map[string]int{"down": 1, "up": -1}[id])
 		m.news-- // the rows stay
-	case "up":
-		r.step(-1)
-		m.news--
 	case "top":
 		m.move(-1 << 30)
 	case "bottom":

@@ -206,9 +206,8 @@ func (r *run) watchScreen(name string) {
 		show := func(f view.Frame) {
 			select {
 			case r.changes <- func(m *model) {
-				m.news-- // of no row
 				if ctx.Err() == nil {
-					m.screen = f
+					m.showScreen(f)
 				}
 			}:
 			case <-ctx.Done():
@@ -218,6 +217,12 @@ func (r *run) watchScreen(name string) {
 			show(view.Frame{Ended: err.Error()})
 		}
 	})
+}
+
+// showScreen is a change that the rows do not show.
+func (m *model) showScreen(f view.Frame) {
+	m.news--
+	m.screen = f
 }
 
 func (r *run) unwatch() {

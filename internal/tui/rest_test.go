@@ -156,12 +156,12 @@ func TestRowsStay(t *testing.T) {
 		}
 	}
 	made("nothing", false, func() {})
-	made("a picture", false, func() { s.apply(func(m *model) { m.news-- }) })
+	made("a picture", false, func() { s.apply(func(m *model) { m.showScreen(view.Frame{}) }) })
 	made("down", false, func() { s.event(term.Event{Kind: term.Key, Key: "j", At: s.now}) })
 	made("another key", true, func() { s.event(term.Event{Kind: term.Key, Key: "g", At: s.now}) })
 	made("facts", true, func() { s.apply(func(*model) {}) })
 	made("facts, then a picture", true, func() {
 		s.apply(func(*model) {})
-		s.apply(func(m *model) { m.news-- })
+		s.apply(func(m *model) { m.showScreen(view.Frame{}) })
 	})
 }

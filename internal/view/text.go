@@ -73,8 +73,8 @@ func Width(s string) int {
 }
 
 // plainWidth returns the width of a text of printable ASCII, colours, and the signs and frames that
-// screens draw, which most lines are: no character joins another, and each takes a cell. Taking a text
-// apart into clusters takes twenty times as long.
+// screens draw, which most lines are: no character joins another, and each takes a cell. To take such a
+// text apart into clusters was half of the work of a frame.
 func plainWidth(s string) (w int, ok bool) {
 	for i := 0; i < len(s); {
 		switch c := s[i]; {
