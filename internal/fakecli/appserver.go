@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -47,7 +48,8 @@ type AppServer struct {
 	mu      sync.Mutex
 	clients map[*client]bool
 	items   []obj
-	started bool // it has had a turn
+	coming  []obj // items that are stored with the texts that they name, and then told
+	started bool  // it has had a turn
 	flags   []string
 	open    *approval
 	last    int
@@ -88,6 +90,7 @@ func StartAppServer(socket string, e *Engine, thread, cwd string, approve bool) 
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	s := &AppServer{Engine: e, Thread: thread, Cwd: cwd, Approve: approve, clients: map[*client]bool{}, shells: map[string]shell{}, ctx: ctx, stop: stop}
+	e.Takes = s.takes
 	e.Seen = s.seen
 	e.Active = s.active
 	e.Said = func(text string) { s.item("agentMessage", obj{"text": text}) }
@@ -280,7 +283,7 @@ func (s *AppServer) begin(id string, resume bool) error {
 	}
 	s.Engine.Keep = func(talk json.RawMessage) {
 		s.mu.Lock()
-		k := kept{Talk: talk, Items: append([]obj{}, s.items...)}
+		k := kept{Talk: talk, Items: slices.Concat(s.coming, s.items)}
 		s.mu.Unlock()
 		writeKept(file, k)
 	}
@@ -465,15 +468,23 @@ func (s *AppServer) runs(line string, pid int) (ended func()) {
 
 func (s *AppServer) item(typ string, more obj) {
 	s.mu.Lock()
+	i := s.newItem(typ, more)
+	s.items = slices.Insert(s.items, 0, i)
+	s.mu.Unlock()
+	s.tellItem(i)
+}
+
+// newItem is a new item, which stands first in the list; mu is held.
+func (s *AppServer) newItem(typ string, more obj) obj {
 	s.last++
 	i := obj{"type": typ, "id": fmt.Sprintf("item-%d", s.last)}
-	for k, v := range more {
-		i[k] = v
-	}
-	s.items = append([]obj{{"turnId": "t", "item": i}}, s.items...)
-	s.mu.Unlock()
-	s.tell(false, "item/started", obj{"threadId": s.thread(), "item": i})
-	s.tell(false, "item/completed", obj{"threadId": s.thread(), "item": i})
+	maps.Copy(i, more)
+	return obj{"turnId": "t", "item": i}
+}
+
+func (s *AppServer) tellItem(i obj) {
+	s.tell(false, "item/started", obj{"threadId": s.thread(), "item": i["item"]})
+	s.tell(false, "item/completed", obj{"threadId": s.thread(), "item": i["item"]})
 }
 
 // failed reports an error that ends the turn, after the resulting status: a text that ends in
@@ -522,7 +533,26 @@ func (s *AppServer) usage() obj {
 	}}}
 }
 
-func (s *AppServer) seen(t Text) { s.item("userMessage", obj{"clientId": t.ID}) }
+// takes makes the items of texts that are about to be stored: a thread has both or neither,
+// whenever its server is killed.
+func (s *AppServer) takes(in []Text) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, t := range in {
+		s.coming = slices.Insert(s.coming, 0, s.newItem("userMessage", obj{"clientId": t.ID}))
+	}
+}
+
+// seen reports the item of a text that is stored, the first that was taken.
+func (s *AppServer) seen(Text) {
+	s.mu.Lock()
+	last := len(s.coming) - 1
+	i := s.coming[last]
+	s.coming = s.coming[:last]
+	s.items = slices.Insert(s.items, 0, i)
+	s.mu.Unlock()
+	s.tellItem(i)
+}
 
 func (s *AppServer) active(turn string) {
 	s.mu.Lock()

@@ -34,8 +34,9 @@ type Engine struct {
 	// Around a turn and a tool call; what they return comes in as text. Stop ends the
 	// turn with "" only.
 	Prompted, AfterTool, Stop func(ctx context.Context, text string) string
-	// Seen is called when a text has come into the conversation.
-	Seen func(Text)
+	// Takes is called before texts come into the conversation, and Seen with each one that has.
+	Takes func([]Text)
+	Seen  func(Text)
 	// Active is called with the turn's id when a turn begins, and with "" when it ends.
 	Active func(turn string)
 	// Asks changes the conversation in each request to the model; nil: no change.
@@ -245,6 +246,9 @@ func (e *Engine) add(in []Text, result ...any) {
 	content := append([]any{}, result...)
 	for _, t := range in {
 		content = append(content, map[string]string{"type": "text", "text": t.Text})
+	}
+	if e.Takes != nil {
+		e.Takes(in)
 	}
 	e.append(message{"user", content})
 	for _, t := range in {
