@@ -287,12 +287,14 @@ func (w *world) hook(c call, small bool) (o outcome, ran bool, took time.Duratio
 func (w *world) answers(c call, small bool) (o outcome, ran bool, took time.Duration) {
 	w.t.Helper()
 	const within = 3 * time.Second // of a hook, see internal/courier/hook
-	for {
+	for range 100 {
 		o, ran, took = w.hook(c, small)
 		if strings.Contains(o.Stdout, c.gives) || took < within {
 			return o, ran, took
 		}
 	}
+	w.t.Fatalf("the hook took %s and gave %q, a hundred times; want %q", took, o.Stdout, c.gives)
+	return o, ran, took
 }
 
 // recorded adds what the ledger has of ann. It reports whether the supervisor has taken in what the

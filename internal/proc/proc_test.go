@@ -250,13 +250,9 @@ func TestKillTree(t *testing.T) {
 	if all, err := Generations(); err != nil || !all[gen] || all[""] {
 		t.Errorf("generations: %v, %v; want %s among them", all, err, gen)
 	}
-	begun := time.Now()
 	n, err := KillTree(context.Background(), []backends.ProcID{id}, gen, 100*time.Millisecond)
 	if err != nil || n != 3 {
 		t.Errorf("ended %d, %v; want 3", n, err)
-	}
-	if d := time.Since(begun); d > 30*time.Second {
-		t.Errorf("took %s", d)
 	}
 	for _, p := range []backends.ProcID{id, plain, orphan} {
 		if Alive(p) {
@@ -284,6 +280,9 @@ func byFile(t *testing.T, prefix string) backends.ProcID {
 	return backends.ProcID{}
 }
 
+// longGrace is what a test must not wait for.
+const longGrace = 5 * time.Minute
+
 func TestKillTreeStopped(t *testing.T) {
 	t.Parallel()
 	_, id := run(t, "g-stopped", "idle")
@@ -291,10 +290,10 @@ func TestKillTreeStopped(t *testing.T) {
 		t.Fatal(err)
 	}
 	begun := time.Now()
-	if n, err := KillTree(context.Background(), []backends.ProcID{id}, "", time.Minute); n != 1 || err != nil {
+	if n, err := KillTree(context.Background(), []backends.ProcID{id}, "", longGrace); n != 1 || err != nil {
 		t.Errorf("ended %d, %v", n, err)
 	}
-	if time.Since(begun) > 30*time.Second {
+	if time.Since(begun) >= longGrace {
 		t.Error("a stopped process did not take SIGTERM")
 	}
 }
@@ -307,10 +306,10 @@ func TestKillTreeCancelEndsTheGrace(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	begun := time.Now()
-	if n, err := KillTree(ctx, []backends.ProcID{id}, "", time.Minute); n != 1 || err != nil {
+	if n, err := KillTree(ctx, []backends.ProcID{id}, "", longGrace); n != 1 || err != nil {
 		t.Errorf("ended %d, %v", n, err)
 	}
-	if time.Since(begun) > 30*time.Second || Alive(id) {
+	if time.Since(begun) >= longGrace || Alive(id) {
 		t.Errorf("took %s, alive %v", time.Since(begun), Alive(id))
 	}
 }
