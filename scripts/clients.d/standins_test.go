@@ -320,8 +320,9 @@ func (s *standIns) compaction() {
 	}
 }
 
-// killed checks that a message which a hook of Claude Code has added, and which the model has not
-// answered when the program is killed, is in the conversation that is resumed, and is not given again.
+// killed checks that a message which Claude Code has recorded, and which the model has not answered
+// when the program is killed, is in the conversation that is resumed, and is not given again. A hook
+// adds it, unless the machine is so slow that all hooks run out of their time: then a prompt has it.
 func (s *standIns) killed() {
 	const agent, text = "claude", "mail-for-claude"
 	i := slices.IndexFunc(s.all, func(c agentlab.Client) bool { return c.Name == agent })
@@ -334,10 +335,18 @@ func (s *standIns) killed() {
 	pid := s.pids()[agent]
 	release()
 	s.arrives(text)
+	var b []byte
+	defer func() {
+		if s.Failed() {
+			s.Logf("its record: %s", b)
+		}
+	}()
 	s.until("recorded", func() (bool, error) {
-		b, err := os.ReadFile(filepath.Join(s.w.User, ".claude", "projects", "p", conversation+".jsonl"))
+		var err error
+		b, err = os.ReadFile(filepath.Join(s.w.User, ".claude", "projects", "p", conversation+".jsonl"))
 		return slices.ContainsFunc(strings.SplitAfter(string(b), "\n"), func(line string) bool {
-			return strings.HasSuffix(line, "\n") && strings.Contains(line, "hook_additional_context") && strings.Contains(line, text)
+			whole := strings.HasSuffix(line, "\n") && strings.Contains(line, text)
+			return whole && (strings.Contains(line, "hook_additional_context") || strings.Contains(line, `"type":"user"`))
 		}), err
 	})
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
