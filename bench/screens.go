@@ -430,13 +430,15 @@ func screenRests(ctx context.Context, e env) (figures []figure, err error) {
 	if err != nil {
 		return nil, err
 	}
+	made := time.Now()
 	defer func() { err = errors.Join(err, s.end(ctx)) }()
 	line, ui, end, err := s.both(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer end()
-	if _, _, err := ui.used(ctx, 4*time.Second); err != nil { // rows come to rest two seconds after the start
+	// Rows come to rest two seconds after the start, and the ages of the members after a minute.
+	if _, _, err := ui.used(ctx, time.Until(made.Add(65*time.Second))); err != nil {
 		return nil, err
 	}
 	if _, _, err := line.used(ctx, time.Second); err != nil {
