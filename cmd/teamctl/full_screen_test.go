@@ -305,6 +305,14 @@ func TestFullScreen(t *testing.T) {
 		t.Errorf("message %q is in the mailbox %d times: %+v", told, n, sent.Messages)
 	}
 
+	s.selects("j", "ann ", "working")
+	s.types("s")
+	s.sees("the screen of ann", func(text string) bool {
+		return strings.Contains(text, " ann  screen, live") && strings.Contains(text, "it has asked") && !strings.Contains(text, "MEMBERS")
+	})
+	s.types("Escape")
+	s.shows("MEMBERS 2")
+	s.selects("j", "ann ", "working")
 	s.types("o")
 	s.shows("teamctl attach ann")
 	s.keys("-l", "attach")

@@ -192,10 +192,10 @@ func (m *model) markdownLines(text string, width int) (all [][]string) {
 
 func (m *model) memberLines(x view.Member, need *view.Need, width, height int) []string {
 	head := m.style.Member(x.Color, view.Clean(x.Name)) + "  " + view.Clean(x.Agent)
-	if !m.snap.Down.IsZero() {
-		head += "  " + m.style.Yellow("? as of "+m.snap.Down.Local().Format("15:04:05"))
+	if state := m.screenState(); !m.snap.Down.IsZero() {
+		head += state
 	} else if m.screenOf == x.Name && m.screen.Ended == "" && len(m.screen.Lines) > 0 {
-		head += m.style.Dim("  screen, live")
+		head += m.style.Dim("  screen") + state
 	}
 	lines := []string{view.Cut(head, width)}
 	if need != nil {

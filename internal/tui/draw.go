@@ -472,7 +472,7 @@ func (m *model) emptyLines() []string {
 
 // drawScreen draws the screen of a member, as large as possible.
 func (m *model) drawScreen(f *frame, room int) {
-	f.add(m.style.Dim(view.Pad(" "+view.Clean(m.screenOf)+"  screen, live", m.cols)))
+	f.add(view.Cut(m.style.Dim(" "+view.Clean(m.screenOf)+"  screen")+m.screenState(), m.cols))
 	for _, l := range m.screenLines(m.cols-1, room-1) {
 		mark := " "
 		if m.filter != "" && matches(strip(l), m.filter) {
@@ -480,6 +480,20 @@ func (m *model) drawScreen(f *frame, room int) {
 		}
 		f.add(mark + l)
 	}
+}
+
+// screenState says how old the picture of a member's screen is: it is live only while it is followed
+// and the supervisor answers.
+func (m *model) screenState() string {
+	switch {
+	case !m.snap.Down.IsZero():
+		return m.style.Yellow("  ? as of " + m.snap.Down.Local().Format("15:04:05"))
+	case m.screen.Ended != "" || m.problem != "":
+		return ""
+	case m.screen.At.IsZero():
+		return m.style.Dim(", reading it")
+	}
+	return m.style.Dim(", live")
 }
 
 // screenText returns the lines of a member's screen up to the last one with a text.

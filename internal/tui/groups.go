@@ -173,6 +173,15 @@ func (m *model) memberRows() group {
 	return s
 }
 
+// screenRows has the member of the screen as its only row, which is not drawn: actions are about it.
+func (m *model) screenRows() []group {
+	x := m.memberOf(m.screenOf)
+	if x == nil {
+		return nil
+	}
+	return []group{{id: "screen", items: []item{m.memberItem(*x, 0)}}}
+}
+
 // memberItem is the row of a member. What it shows is found when it is drawn: a team of 500 has
 // more members than a screen has rows.
 func (m *model) memberItem(x view.Member, name int) item {

@@ -105,9 +105,7 @@ func (r *run) command(id string, e term.Event) (leave bool) {
 		m.over = overlay{kind: filterOverlay, field: field{text: m.filter, at: len(m.filter)}}
 	case "screen":
 		if it, ok := m.row(); ok && it.on.Member != nil {
-			m.screenOf = it.on.Member.Name
-			r.goTo(inScreen)
-			r.watchScreen(m.screenOf)
+			r.openScreen(it.on.Member.Name)
 		}
 	case "log":
 		if task := m.taskInHand(); task != "" {
@@ -278,11 +276,7 @@ func (r *run) open() {
 		m.refresh()
 		m.choose(it.id)
 	case on.Member != nil:
-		if on.Need == nil || m.at != inScreen {
-			m.screenOf = on.Member.Name
-			r.goTo(inScreen)
-			r.watchScreen(m.screenOf)
-		}
+		r.openScreen(on.Member.Name)
 	}
 }
 
@@ -292,6 +286,8 @@ func (r *run) back() {
 	switch {
 	case m.filter != "":
 		m.filter = ""
+	case m.at == inScreen:
+		r.screenBack()
 	case m.at == inTeams:
 	case m.at != inTeam:
 		r.goTo(inTeam)

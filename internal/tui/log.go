@@ -32,7 +32,7 @@ type logged struct {
 func (r *run) openLog(task string) {
 	m := r.m
 	from, row := m.at, m.cursor
-	if from == inLog {
+	if from == inLog || from == inScreen && m.screenFrom == inLog {
 		from, row = m.logged.from, m.logged.row
 	}
 	m.logged = logged{task: task, from: from, row: row}

@@ -73,20 +73,23 @@ type model struct {
 	task     map[string]view.TaskDetail
 	screen   view.Frame // of the member screenOf
 	screenOf string
-	mail     []view.Message
-	usage    view.Usage
-	changes  view.Changes
-	files    []view.FileDiff
-	merges   []view.Merge
-	since    string // what changes are compared with, one of view.Sinces
-	diff     cursor // in the changes of the selected file
-	unified  bool   // changes in one column, even if there is room for two
-	deps     map[string][]string
-	tasksAs  string // list, board, graph
-	logged   logged
-	past     past
-	opened   map[string]bool // rows that members share, by id
-	dividers dividers
+	// screenFrom is the place from which the whole screen was opened, and screenRow the row there.
+	screenFrom place
+	screenRow  string
+	mail       []view.Message
+	usage      view.Usage
+	changes    view.Changes
+	files      []view.FileDiff
+	merges     []view.Merge
+	since      string // what changes are compared with, one of view.Sinces
+	diff       cursor // in the changes of the selected file
+	unified    bool   // changes in one column, even if there is room for two
+	deps       map[string][]string
+	tasksAs    string // list, board, graph
+	logged     logged
+	past       past
+	opened     map[string]bool // rows that members share, by id
+	dividers   dividers
 
 	over overlay
 
@@ -189,7 +192,7 @@ func clamp(n, low, high int) int { return max(low, min(n, high)) }
 // new ones come last.
 func (m *model) refresh() {
 	fresh := m.build()
-	if m.filter != "" && m.at != inLog {
+	if m.filter != "" && m.at != inLog && m.at != inScreen { // texts are searched
 		for i := range fresh {
 			fresh[i].items = slices.DeleteFunc(fresh[i].items, func(it item) bool { return !matches(it.text, m.filter) })
 		}

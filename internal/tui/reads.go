@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/internal/view"
+	"github.com/teamctl/teamctl/team"
 )
 
 // want reads data of the selected row that is not known yet.
@@ -25,6 +26,10 @@ func (r *run) want() {
 		r.readTime(false)
 	}
 	it, ok := m.row()
+	if m.at == inScreen {
+		r.follows(m.screenOf)
+		return
+	}
 	if !ok || m.at == inTeams {
 		r.unwatch()
 		return
@@ -40,19 +45,72 @@ func (r *run) want() {
 		}
 	}
 	name := ""
-	switch {
-	case m.at == inScreen:
-		name = m.screenOf
-	case (m.at == inTeam && m.wide() || m.at == inNeeds) && it.on.Thing == view.OnMember && it.on.Member != nil:
+	if (m.at == inTeam && m.wide() || m.at == inNeeds) && it.on.Thing == view.OnMember && it.on.Member != nil {
 		name = it.on.Member.Name
 		if _, ok := m.member[name]; !ok && !r.running["member "+name] {
 			r.readMember(name)
 		}
 	}
-	if name == "" {
+	r.follows(name)
+}
+
+// life identifies a process of a member, and whether a supervisor has it.
+type life struct {
+	state team.Observed
+	since time.Time
+	down  bool
+}
+
+func (m *model) lifeOf(name string) life {
+	l := life{down: !m.snap.Down.IsZero()}
+	if x := m.memberOf(name); x != nil {
+		l.state, l.since = x.State, x.Since
+	}
+	return l
+}
+
+// follows makes the screen of a member the one that is followed, "" for none. One that has ended is
+// requested again once for each process that the member has from then on.
+func (r *run) follows(name string) {
+	l := r.m.lifeOf(name)
+	if name != "" && name == r.watch.name && l != r.watch.life {
+		r.watch.life, r.watch.new = l, true
+	}
+	switch {
+	case name == "":
 		r.unwatch()
-	} else if r.watch.name != name {
+	case r.watch.name != name, r.m.screen.Ended != "" && r.watch.new && l.state == team.Running && !l.down:
 		r.watchScreen(name)
+	}
+}
+
+// openScreen shows the screen of a member on the whole terminal.
+func (r *run) openScreen(name string) {
+	m := r.m
+	switch {
+	case m.at == inScreen:
+		return
+	case m.at == inLog && m.logged.from == inScreen: // back from there
+	default:
+		m.screenFrom, m.screenRow = m.at, m.cursor
+	}
+	m.screenOf = name
+	r.goTo(inScreen)
+	r.follows(name)
+}
+
+// screenBack goes back to the place and the row from which a screen was opened.
+func (r *run) screenBack() {
+	m := r.m
+	at, row := m.screenFrom, m.screenRow
+	if at == "" {
+		at, row = inTeam, "member:"+m.screenOf
+	}
+	r.goTo(at)
+	m.refresh()
+	m.choose(row)
+	if _, ok := m.row(); !ok {
+		m.choose("member:" + m.screenOf)
 	}
 }
 
@@ -192,7 +250,7 @@ func (r *run) watchScreen(name string) {
 	r.unwatch()
 	t := r.team
 	ctx, cancel := context.WithCancel(r.teamCtx)
-	r.watch.name, r.watch.stop = name, cancel
+	r.watch.name, r.watch.stop, r.watch.life, r.watch.new = name, cancel, r.m.lifeOf(name), false
 	r.m.screenOf, r.m.screen = name, view.Frame{}
 	r.all.Go(func() {
 		defer r.caught()

@@ -37,6 +37,7 @@ func (m *model) build() []group {
 	case inTime:
 		return m.timeRows()
 	case inScreen:
+		return m.screenRows()
 	}
 	return nil
 }

@@ -160,6 +160,8 @@ type run struct {
 	watch    struct { // of a member's screen
 		name string
 		stop context.CancelFunc
+		life life
+		new  bool // life has changed since the screen was requested
 	}
 	stopTeams context.CancelFunc
 
@@ -409,7 +411,7 @@ func (r *run) enterTeam(name string) {
 	m.mail, m.files, m.merges, m.changes, m.deps, m.usage = nil, nil, nil, view.Changes{}, nil, view.Usage{}
 	m.past, m.logged, m.opened = past{}, logged{}, nil
 	m.screenOf, m.sent, m.receipt, m.filter, m.since, m.diff = "", "", nil, "", "", cursor{}
-	if m.at == inTeams {
+	if m.at == inTeams || m.at == inScreen || m.at == inLog {
 		m.at = inTeam
 	}
 	r.running, r.again = map[string]bool{}, map[string]doing{}
