@@ -128,6 +128,7 @@ func (r *run) command(id string, e term.Event) (leave bool) {
 		if err := r.term.Suspend(); err != nil {
 			m.fail("suspend:", err, "")
 		}
+		m.cols, m.rows = r.term.Size()
 	case "quit":
 		return r.quit()
 	default:

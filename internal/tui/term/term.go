@@ -2,13 +2,17 @@ package term
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
+	"os/signal"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/gdamore/tcell/v3"
+	"golang.org/x/sys/unix"
 )
 
 // Options configure a Terminal.
@@ -72,8 +76,10 @@ type Terminal struct {
 	copies                  chan string // newest content of the clipboard not written yet
 	redo                    chan struct{}
 	drop                    chan struct{} // tells the reader to drop an input for which there is no room
+	continued               chan struct{} // the process was continued while the terminal is lent
 	quit                    chan struct{}
 	reader, painter, alerts sync.WaitGroup
+	watcher                 sync.WaitGroup
 	once                    sync.Once
 	shown                   shown
 
@@ -114,11 +120,14 @@ func open(line tcell.Tty, dev *device, o Options, painted func(frame int, at tim
 	events := make(chan Event, 64)
 	t := &Terminal{
 		Events: events, screen: screen, dev: dev, line: line, held: held, tmux: o.Tmux, color: o.Color, painted: painted,
-		frames: make(chan Frame, 1), titles: make(chan string, 1), copies: make(chan string, 1), redo: make(chan struct{}, 1), drop: make(chan struct{}), quit: make(chan struct{}),
+		frames: make(chan Frame, 1), titles: make(chan string, 1), copies: make(chan string, 1), redo: make(chan struct{}, 1), drop: make(chan struct{}), continued: make(chan struct{}, 1), quit: make(chan struct{}),
 	}
 	t.shown.lost.Store(true) // the library learns the size with the first frame
 	t.reader.Go(func() { t.read(events) })
 	t.painter.Go(t.paint)
+	conts := make(chan os.Signal, 1)
+	signal.Notify(conts, syscall.SIGCONT)
+	t.watcher.Go(func() { t.watch(conts, events) })
 	return t, nil
 }
 
@@ -297,10 +306,69 @@ func (t *Terminal) dropping() (stop func()) {
 	}
 }
 
+// errNoShell is why a screen cannot be suspended.
+var errNoShell = errors.New("it was not started by a shell with job control, so nothing could continue it")
+
 // Suspend restores the terminal and stops the process group, as Ctrl-z does, until the shell
-// continues it.
+// continues it. The signal stops the process at some time after it is sent, and a shell sets the
+// modes of the terminal while the process is stopped: only after SIGCONT may they be set up again.
 func (t *Terminal) Suspend() error {
-	return t.Pause(func() { _ = syscall.Kill(0, syscall.SIGTSTP) })
+	if !suspendable() {
+		return errNoShell
+	}
+	return t.Pause(func() {
+		select {
+		case <-t.continued: // earlier
+		default:
+		}
+		if syscall.Kill(0, syscall.SIGTSTP) == nil {
+			<-t.continued
+		}
+	})
+}
+
+// suspendable reports whether SIGTSTP stops the process: the system discards it in the process group
+// of the session's leader, which no shell controls.
+func suspendable() bool {
+	sid, err := unix.Getsid(0)
+	return err == nil && sid != syscall.Getpgrp() && !signal.Ignored(syscall.SIGTSTP)
+}
+
+// watch takes the terminal again each time the process is continued. Whoever stopped it, the shell
+// or another program may have changed the modes and the size of the terminal, and what it shows.
+func (t *Terminal) watch(conts chan os.Signal, out chan<- Event) {
+	defer signal.Stop(conts)
+	for {
+		select {
+		case <-t.quit:
+			return
+		case <-conts:
+		}
+		t.mu.Lock()
+		lent := t.paused
+		var err error
+		if lent { // it is set up when it is returned
+			select {
+			case t.continued <- struct{}{}:
+			default:
+			}
+		} else if err = t.release(); err == nil {
+			err = t.resume()
+		}
+		t.mu.Unlock()
+		if lent {
+			continue
+		}
+		e := Event{Kind: Resize, At: time.Now()} // a new frame
+		if err != nil {
+			e.Kind = Gone
+		}
+		select {
+		case out <- e:
+		case <-t.quit:
+			return
+		}
+	}
 }
 
 // Copy sets the clipboard of a terminal that has one (OSC 52), once what is being written is.
@@ -313,6 +381,7 @@ func (t *Terminal) Title(text string) { replace(t.titles, text) }
 func (t *Terminal) Close() {
 	t.once.Do(func() {
 		close(t.quit)
+		t.watcher.Wait()
 		if t.dev != nil {
 			t.dev.giveUpSoon()
 		}

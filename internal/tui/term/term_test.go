@@ -18,6 +18,9 @@ import (
 
 func TestMain(m *testing.M) {
 	_ = os.Setenv("TERM", "xterm-256color")
+	if os.Getenv(suspendProgram) != "" {
+		os.Exit(suspended())
+	}
 	goleak.VerifyTestMain(m)
 }
 
