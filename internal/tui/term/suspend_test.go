@@ -117,7 +117,7 @@ func (s *shell) typed(text string) {
 func (s *shell) await(pattern string) []string {
 	s.t.Helper()
 	re := regexp.MustCompile(pattern)
-	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(5 * time.Minute); ; <-time.After(5 * time.Millisecond) {
 		s.mu.Lock()
 		loc := re.FindSubmatchIndex(s.out[s.at:])
 		rest := bytes.Clone(s.out[s.at:])
