@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -73,12 +74,14 @@ func (r *faultRig) copyLive(from, to string) {
 	r.Fatal(err)
 }
 
-// onlyVanished reports whether cp failed only because of temporary files that were no longer
+// vanished matches what cp prints for a temporary file, or a lock of a file, that was no longer
 // found.
+var vanished = regexp.MustCompile(`^cp: cannot .*\.(tmp|lock)'( for reading)?: No such file or directory\n$`)
+
+// onlyVanished reports whether cp failed only because of such files.
 func onlyVanished(stderr string) bool {
 	for line := range strings.Lines(stderr) {
-		if !strings.HasPrefix(line, "cp: cannot ") || !strings.HasSuffix(line, ".tmp': No such file or directory\n") &&
-			!strings.HasSuffix(line, ".tmp' for reading: No such file or directory\n") {
+		if !vanished.MatchString(line) {
 			return false
 		}
 	}
@@ -87,12 +90,13 @@ func onlyVanished(stderr string) bool {
 
 func TestOnlyVanished(t *testing.T) {
 	t.Parallel()
-	const vanished = "cp: cannot stat '/t/members/a/logger.json.2100763866.tmp': No such file or directory\n"
+	const gone = "cp: cannot stat '/t/members/a/logger.json.2100763866.tmp': No such file or directory\n"
 	for stderr, want := range map[string]bool{
-		vanished: true,
-		vanished + "cp: cannot open '/t/x.json.1.tmp' for reading: No such file or directory\n": true,
-		vanished + "cp: cannot stat '/t/ledger.db': No such file or directory\n":                false,
-		"cp: error writing '/t2/x.json.1.tmp': No space left on device\n":                       false,
+		gone: true,
+		gone + "cp: cannot open '/t/x.json.1.tmp' for reading: No such file or directory\n": true,
+		"cp: cannot stat '/t/inboxes/a.json.lock': No such file or directory\n":             true,
+		gone + "cp: cannot stat '/t/ledger.db': No such file or directory\n":                false,
+		"cp: error writing '/t2/x.json.1.tmp': No space left on device\n":                   false,
 		"": false,
 	} {
 		if got := onlyVanished(stderr); got != want {

@@ -126,7 +126,8 @@ func TestReportInChromium(t *testing.T) {
 			t.Skip("no chromium is installed")
 		}
 	}
-	file := filepath.Join(t.TempDir(), "report.html")
+	home := t.TempDir()
+	file := filepath.Join(home, "report.html")
 	var b strings.Builder
 	if err := Report(&b, sampleReport(t, "<b>lint</b>"), false); err != nil {
 		t.Fatal(err)
@@ -134,8 +135,10 @@ func TestReportInChromium(t *testing.T) {
 	if err := os.WriteFile(file, []byte(b.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.CommandContext(t.Context(), browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--user-data-dir="+filepath.Join(t.TempDir(), "p"),
-		"--dump-dom", "file://"+file).Output()
+	cmd := exec.CommandContext(t.Context(), browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--user-data-dir="+filepath.Join(home, "p"),
+		"--dump-dom", "file://"+file)
+	cmd.Env = append(os.Environ(), "HOME="+home, "TMPDIR="+home, "XDG_RUNTIME_DIR="+home, "DBUS_SESSION_BUS_ADDRESS=/dev/null")
+	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

@@ -51,7 +51,7 @@ func Start(t testing.TB) *Browser {
 		t.Fatal(err)
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(exe), chromedp.UserDataDir(dir), chromedp.DisableGPU,
-		chromedp.IgnoreCertErrors, chromedp.WSURLReadTimeout(patience), chromedp.Env("HOME="+dir, "TMPDIR="+dir, "DBUS_SESSION_BUS_ADDRESS=/dev/null"))
+		chromedp.IgnoreCertErrors, chromedp.WSURLReadTimeout(patience), chromedp.Env("HOME="+dir, "TMPDIR="+dir, "XDG_RUNTIME_DIR="+dir, "DBUS_SESSION_BUS_ADDRESS=/dev/null"))
 	if os.Getuid() == 0 { // its sandbox refuses to start for root
 		options = append(options, chromedp.NoSandbox)
 	}
