@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -76,12 +77,14 @@ func (r *faultRig) copyLive(from, to string) {
 
 // vanished matches what cp prints for a temporary file, or a lock of a file, that was no longer
 // found.
-var vanished = regexp.MustCompile(`^cp: cannot .*\.(tmp|lock)'( for reading)?: No such file or directory\n$`)
+var vanished = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^cp: cannot .*\.(tmp|lock)'( for reading)?: No such file or directory\n$`)
+})
 
 // onlyVanished reports whether cp failed only because of such files.
 func onlyVanished(stderr string) bool {
 	for line := range strings.Lines(stderr) {
-		if !vanished.MatchString(line) {
+		if !vanished().MatchString(line) {
 			return false
 		}
 	}
