@@ -115,6 +115,7 @@ func (d *Delivery) refresh(m *recipient) {
 func (d *Delivery) Event(e ledger.Event) {
 	switch {
 	case strings.HasPrefix(e.What, team.ApprovalEvents) && e.What != team.EventApprovalAsked:
+		d.dialogAnswered(e)
 		if id, err := strconv.ParseInt(e.ID, 10, 64); err == nil {
 			d.answerAsk(id)
 		}

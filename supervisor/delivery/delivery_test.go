@@ -19,6 +19,7 @@ import (
 	"github.com/teamctl/teamctl/supervisor/looptest"
 	"github.com/teamctl/teamctl/supervisor/policy"
 	"github.com/teamctl/teamctl/supervisor/quota"
+	"github.com/teamctl/teamctl/supervisor/state"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -515,4 +516,51 @@ type noCourier struct{ failed chan struct{} }
 func (n noCourier) Open(context.Context, ChannelIn) (Channel, error) {
 	defer close(n.failed)
 	return nil, errors.New("no server")
+}
+
+// TestAnsweredDialogIsOnTheScreen checks that an observation right after an answer does not make
+// the member wait again for a dialog that is still on its screen, and that one that stays does.
+func TestAnsweredDialogIsOnTheScreen(t *testing.T) {
+	r := open(t, &channel{deliver: outcomes(team.Outcome{State: team.Held})})
+	sees := func(o team.Observation) {
+		t.Helper()
+		n := len(r.counted)
+		r.report(o)
+		r.Await("taken", func() bool { return len(r.counted) > n })
+	}
+	dialog := func(at time.Time) team.Observation {
+		return team.Observation{Tier: team.TierScreen, Activity: team.Waiting, For: team.WaitPermission, At: at, Evidence: []string{"Do you want to proceed?"}}
+	}
+	began := time.Now().Add(-time.Minute)
+	sees(team.Observation{Tier: team.TierChannel, Activity: team.Working, At: began, Source: "status"})
+	a := r.ask("r1")
+	sees(dialog(time.Now()))
+	if _, err := r.tm.Ledger.Answer(t.Context(), ledger.AnswerIn{ID: a.ID, Approve: true, By: team.LeadName}); err != nil {
+		t.Fatal(err)
+	}
+	last, err := r.tm.Ledger.LastEvent(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := r.tm.Ledger.Events(t.Context(), 0, 0, ledger.EventFilter{What: team.EventApprovalApproved})
+	if err != nil || len(list) != 1 {
+		t.Fatal(list, err)
+	}
+	r.d.Event(list[0])
+	if r.List[0].Member, err = r.tm.Ledger.Member(t.Context(), "ann"); err != nil || r.List[0].Activity != team.Working {
+		t.Fatal(r.List[0].Activity, err)
+	}
+	sees(team.Observation{Source: "transcript"}) // without a state
+	sees(dialog(time.Now()))
+	sees(team.Observation{Tier: team.TierChannel, Activity: team.Working, At: time.Now(), Source: "status"})
+	changes, err := r.tm.Ledger.Events(t.Context(), last, 0, ledger.EventFilter{What: team.EventMemberActivity})
+	if err != nil || len(changes) != 0 {
+		t.Errorf("after the answer: %+v, %v", changes, err)
+	}
+	other := dialog(time.Now().Add(state.Settle))
+	other.Evidence = []string{"Do you want to delete it?"}
+	sees(other)
+	if got := r.List[0].Activity; got != team.Waiting {
+		t.Errorf("with another dialog it is %s", got)
+	}
 }

@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 	"time"
 
@@ -109,6 +110,33 @@ func (d *Delivery) writeState(m *recipient, v team.Verdict, until int64) {
 		p.Notice = d.turnOver(m, v.Failed)
 	}
 	d.patch(m, p)
+}
+
+// dialogAnswered notes that a request of a member was answered, and writes its activity once a dialog that is
+// still on the screen was not closed by that. The ledger has it working since the answer.
+func (d *Delivery) dialogAnswered(e ledger.Event) {
+	var asked struct {
+		Kind ledger.ApprovalKind `json:"kind"`
+		Name string              `json:"name"`
+	}
+	if json.Unmarshal(e.Data, &asked) != nil || asked.Kind != ledger.ApprovePermission && asked.Kind != ledger.ApprovePlan {
+		return
+	}
+	row, ok := d.Bus.Find(asked.Name)
+	if !ok || !row.Channel {
+		return
+	}
+	session := row.SessionKey
+	m := d.of(session)
+	if m == nil {
+		return
+	}
+	until := m.seen.Answered(time.UnixMilli(e.At))
+	d.Bus.After("answered:"+session, time.Until(until)+time.Millisecond, func() {
+		if m := d.of(session); m != nil && m.row.Observed == team.Running {
+			d.showState(m)
+		}
+	})
 }
 
 func limitTimer(session string) string { return "limited:" + session }

@@ -10,7 +10,8 @@
 // channel that is a connection reports the end of each turn as well.
 // A screen that shows a dialog, or that no pattern matches, prevents a hook's report from making
 // the agent idle (doubts). If a program shows dialogs after that report, the report counts once
-// the screen was read since (shown). Without any observation the state is unknown, which is never
+// the screen was read since (shown). A dialog whose answer was given stays on the screen for a
+// moment, and does not count there (closed). Without any observation the state is unknown, which is never
 // idle.
 package state
 
@@ -24,6 +25,10 @@ import (
 // Settle is how much newer a less trusted observation must be: a screen read right after a hook
 // may still show the state before it.
 const Settle = 2 * time.Second
+
+// answerShows is how long a dialog may stay on the screen after the answer to it. One that stays
+// longer was not closed by the answer.
+const answerShows = 10 * time.Second
 
 // keep is the number of observations kept for reports to people.
 const keep = 20
@@ -40,6 +45,40 @@ type Engine struct {
 	ready   bool
 	failed  team.Observation // the last turn that an error ended
 	began   time.Time        // the latest time at which a turn was seen running
+
+	answered time.Time        // when a request of the agent was last answered
+	dialog   team.Observation // the screen at that time
+	changed  bool             // the screen was seen without that dialog since
+}
+
+// Answered adds that a request of the agent was answered, and returns until when a dialog that was
+// seen before counts as closed although it may still be on the screen.
+func (e *Engine) Answered(at time.Time) (until time.Time) {
+	if at.After(e.answered) {
+		e.answered, e.dialog, e.changed = at, e.last[team.TierScreen], false
+	}
+	return e.answered.Add(answerShows)
+}
+
+// closed reports whether an observation is of a dialog that was answered since: every earlier one,
+// and the same screen read again. Of a screen that was not read before the answer, or showed no dialog, the
+// first moment does not count: it is read again.
+func (e *Engine) closed(o team.Observation, now time.Time) bool {
+	switch {
+	case o.Activity != team.Waiting || e.answered.IsZero() || !now.Before(e.answered.Add(answerShows)):
+		return false
+	case !o.At.After(e.answered):
+		return true
+	case o.Tier < team.TierTitle || e.changed:
+		return false
+	case o.Tier == team.TierScreen && e.dialog.Activity == team.Waiting:
+		return sameDialog(o, e.dialog)
+	}
+	return o.At.Sub(e.answered) < Settle
+}
+
+func sameDialog(a, b team.Observation) bool {
+	return a.Activity == b.Activity && a.For == b.For && slices.Equal(a.Evidence, b.Evidence)
 }
 
 // Take adds an observation. One that is older than the latest of its tier is kept only for the
@@ -59,6 +98,9 @@ func (e *Engine) Take(o team.Observation) {
 	}
 	if o.Activity == "" || e.last[o.Tier].At.After(o.At) {
 		return
+	}
+	if o.Tier == team.TierScreen && e.dialog.Activity == team.Waiting && o.At.After(e.answered) && !sameDialog(o, e.dialog) {
+		e.changed = true
 	}
 	if e.last == nil {
 		e.last = map[team.Tier]team.Observation{}
@@ -88,6 +130,9 @@ func (e *Engine) Verdict(now time.Time) team.Verdict {
 		}
 		if o.Confirm && !e.shown(o) {
 			o.Activity, o.Evidence = team.Working, []string{"its screen has not shown the end of the turn yet"}
+		}
+		if e.closed(o, now) {
+			o.Activity, o.For, o.Evidence = team.Working, "", []string{"its request was answered"}
 		}
 		switch {
 		case o.Activity == team.ActivityUnknown && !doubts(o, best): // a report without a state

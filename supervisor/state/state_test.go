@@ -233,3 +233,50 @@ func TestFailedTurn(t *testing.T) {
 		})
 	}
 }
+
+// TestAnswered checks that a dialog that is read again right after its answer is no new one, and
+// that any other one counts.
+func TestAnswered(t *testing.T) {
+	t.Parallel()
+	const s = time.Second
+	dialog := func(at time.Duration, words string) team.Observation {
+		o := seen(team.TierScreen, at, team.Waiting)
+		o.For, o.Evidence = team.WaitPermission, []string{words}
+		return o
+	}
+	before := []team.Observation{seen(team.TierChannel, 0, team.Working), seen(team.TierHook, 0, team.Waiting), dialog(5*s, "touch a?")}
+	at := 60 * s // of the answer
+	for _, c := range []struct {
+		name   string
+		before []team.Observation
+		after  []team.Observation
+		now    time.Duration
+		want   team.Activity
+	}{
+		{"at once", before, nil, at, team.Working},
+		{"the same screen read again", before, []team.Observation{dialog(at+s, "touch a?")}, at + s, team.Working},
+		{"after a hook that works", before, []team.Observation{seen(team.TierHook, at, team.Working), dialog(at+4*s, "touch a?")}, at + 4*s, team.Working},
+		{"one that stays", before, []team.Observation{dialog(at+s, "touch a?")}, at + answerShows, team.Waiting},
+		{"one that stays and is not read again", before, nil, at + answerShows, team.Waiting},
+		{"another one", before, []team.Observation{dialog(at+s, "touch b?")}, at + s, team.Waiting},
+		{"the same one after another screen", before, []team.Observation{seen(team.TierScreen, at+s, team.Working), dialog(at+3*s, "touch a?")}, at + 3*s, team.Waiting},
+		{"one that a channel reports", before, []team.Observation{seen(team.TierChannel, at+s, team.Waiting)}, at + s, team.Waiting},
+		{"one that was not read before", before[:2], []team.Observation{dialog(at+s, "touch a?")}, at + s, team.Working},
+		{"one that was not read before, read once more", before[:2], []team.Observation{dialog(at+4*s, "touch b?")}, at + 4*s, team.Waiting},
+		{"a hook alone", before[1:2], nil, at, team.Working},
+	} {
+		var e Engine
+		for _, o := range c.before {
+			e.Take(o)
+		}
+		if until := e.Answered(t0.Add(at)); !until.Equal(t0.Add(at + answerShows)) {
+			t.Errorf("%s: it counts as closed until %v", c.name, until)
+		}
+		for _, o := range c.after {
+			e.Take(o)
+		}
+		if v := e.Verdict(t0.Add(c.now)); v.Activity != c.want {
+			t.Errorf("%s: %s by %s, want %s", c.name, v.Activity, v.Tier, c.want)
+		}
+	}
+}
