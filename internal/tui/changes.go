@@ -313,6 +313,7 @@ func (m *model) diffLines(it item, width, height int) []string {
 		}
 	}
 	put(-1)
+	shown := m.shown(file)
 	number := 1
 	for _, l := range file.Lines {
 		number = max(number, len(fmt.Sprint(max(l.Old, l.New))))
@@ -332,11 +333,11 @@ func (m *model) diffLines(it item, width, height int) []string {
 			}
 			return ""
 		}
-		for _, p := range pairs(file.Lines) {
+		for _, p := range pairs(shown.lines, shown.With) {
 			if in && (p.left == m.diff.at || p.right == m.diff.at) {
 				cursor = len(lines)
 			}
-			lines = append(lines, m.pairLine(file.Lines, p, number, mark, width))
+			lines = append(lines, m.pairLine(shown, p, number, mark, width))
 			for _, i := range []int{p.left, p.right} {
 				if i >= 0 && (i == p.right || p.left != p.right) {
 					put(i)
@@ -346,10 +347,9 @@ func (m *model) diffLines(it item, width, height int) []string {
 				end = len(lines) - 1
 			}
 		}
-		return m.shownDiff(lines, cursor, end, height)
+		return m.scrolledDiff(lines, cursor, end, height)
 	}
-	for i, l := range file.Lines {
-		text := plain.Visible(strings.ReplaceAll(l.Text, "\t", "    "))
+	for i, l := range shown.lines {
 		gutter := fmt.Sprintf("%*d ", number, max(l.Old, l.New))
 		if marked(i) {
 			gutter = m.style.Bold("›") + gutter
@@ -360,31 +360,28 @@ func (m *model) diffLines(it item, width, height int) []string {
 			cursor = len(lines)
 		}
 		switch l.Kind {
-		case view.Added:
-			lines = append(lines, view.Cut(m.style.Dim(gutter)+m.style.Green("+ "+text), width))
-		case view.Removed:
-			lines = append(lines, view.Cut(m.style.Dim(gutter)+m.style.Red("- "+text), width))
+		case view.Added, view.Removed, view.Context:
+			lines = append(lines, view.Cut(m.style.Dim(gutter)+shown.line(m.style, i), width))
 		case view.Hunk:
+			text := l.Text
 			if in && i == m.diff.at {
 				text = "›" + text
 			}
 			lines = append(lines, m.style.Cyan(view.Cut(text, width)))
 		case view.NoEnd:
-			lines = append(lines, m.style.Dim(view.Cut(strings.Repeat(" ", number+1)+text, width)))
-		case view.Context:
-			lines = append(lines, view.Cut(m.style.Dim(gutter)+"  "+text, width))
+			lines = append(lines, m.style.Dim(view.Cut(strings.Repeat(" ", number+1)+l.Text, width)))
 		}
 		put(i)
 		if i == m.diff.at {
 			end = len(lines) - 1
 		}
 	}
-	return m.shownDiff(lines, cursor, end, height)
+	return m.scrolledDiff(lines, cursor, end, height)
 }
 
-// shownDiff returns the visible part of a diff: the line of the cursor, and what stands below it up
+// scrolledDiff returns the visible part of a diff: the line of the cursor, and what stands below it up
 // to end.
-func (m *model) shownDiff(lines []string, cursor, end, height int) []string {
+func (m *model) scrolledDiff(lines []string, cursor, end, height int) []string {
 	if cursor >= 0 {
 		m.scroll = clamp(m.scroll, min(end, cursor+height-2)-height+2, cursor)
 	}

@@ -83,7 +83,8 @@ type model struct {
 	merges     []view.Merge
 	since      string // what changes are compared with, one of view.Sinces
 	diff       cursor // in the changes of the selected file
-	unified    bool   // changes in one column, even if there is room for two
+	drawn      *shownDiff
+	unified    bool // changes in one column, even if there is room for two
 	deps       map[string][]string
 	tasksAs    string // list, board, graph
 	logged     logged

@@ -117,13 +117,17 @@ func picture(lines []string, cols int) string {
 		`<rect width="100%" height="100%" rx="6" fill="#1e1e1e"/>` + "\n")
 	classes := map[string]string{"1": "b", "2": "d", "31": "r", "32": "g", "33": "y", "36": "c"}
 	for i, line := range lines {
-		at, class := 0, ""
+		at, class, reverse := 0, "", false
 		for j, part := range strings.Split(line, "\x1b[") {
 			if j > 0 {
 				code, rest, _ := strings.Cut(part, "m")
 				class, part = classes[code], rest
+				reverse = code == "7" || reverse && code != "0"
 			}
 			w := view.Width(part)
+			if reverse && part != "" {
+				fmt.Fprintf(&b, `<rect class="%s" opacity="0.3" x="%.1f" y="%.0f" width="%.1f" height="%.0f"/>`+"\n", class, 8+float64(at)*wide, 8+float64(i)*high, float64(w)*wide, high)
+			}
 			if text := strings.TrimLeft(part, " "); strings.TrimSpace(text) != "" {
 				indent := w - view.Width(text)
 				text = strings.TrimRight(text, " ")

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/teamctl/teamctl/internal/sgr"
 	"github.com/teamctl/teamctl/internal/view"
 )
 
@@ -23,7 +24,11 @@ func TestPairs(t *testing.T) {
 		for _, kind := range []byte(text) {
 			lines = append(lines, view.DiffLine{Kind: view.DiffKind(kind)})
 		}
-		if got := fmt.Sprint(pairs(lines)); got != want {
+		with := make([]int, len(lines))
+		for i := range with {
+			with[i] = -1
+		}
+		if got := fmt.Sprint(pairs(lines, with)); got != want {
 			t.Errorf("%q: %s, want %s", text, got, want)
 		}
 	}
@@ -70,4 +75,51 @@ func TestSideBySide(t *testing.T) {
 	if m.sides() || !strings.Contains(m.toast, "needs 160 columns") {
 		t.Errorf("in a smaller terminal: %q", m.toast)
 	}
+}
+
+// TestChangedWords checks that the changed words of a line are in reverse in one column and side by side, that
+// nothing else is, and that lines which replace each other are beside each other.
+func TestChangedWords(t *testing.T) {
+	t.Parallel()
+	m := reviewed()
+	m.setChanges(view.Changes{Member: "worker-1"}, view.ParseDiff(`diff --git a/cart.go b/cart.go
+--- a/cart.go
++++ b/cart.go
+@@ -1,4 +1,5 @@
+-func Total(items []Item) int {
+-	fmt.Println("x")
+-	return sum(items)
++// Total is what items cost.
++func Total(items []Item) Money {
++	return sum(items)`+"\u202e"+`.Round(2)
++	数据库的表格 = 数据
+ }
+@@ -9 +10 @@
+-	数据库的表 = 数据
++	数据库的行 = 数据
+`))
+	m.refresh()
+	m.choose("file:cart.go")
+	drawn := func() string {
+		var out strings.Builder
+		for _, l := range m.draw().lines {
+			shown := ""
+			for _, r := range sgr.Runs(l) {
+				if r.Pen.Attr&sgr.Reverse != 0 {
+					shown += "[" + r.Text + "]"
+				} else {
+					shown += r.Text
+				}
+			}
+			out.WriteString(strings.TrimRight(shown, " ") + "\n")
+		}
+		return out.String()
+	}
+	if got := drawn(); strings.Contains(got, "Money]") {
+		t.Errorf("without attributes:\n%s", got)
+	}
+	m.style = Style{On: true}
+	golden(t, "changes-words.txt", drawn())
+	m.cols = sidesFrom
+	golden(t, "changes-words-sides.txt", drawn())
 }

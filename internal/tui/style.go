@@ -123,6 +123,20 @@ func (s Style) Yellow(t string) string { return s.sgr("33", t) }
 // Cyan is for work in progress.
 func (s Style) Cyan(t string) string { return s.sgr("36", t) }
 
+// reverse swaps the colours of text, which is seen where there are no colours, too.
+func (s Style) reverse(t string) string { return s.sgr("7", t) }
+
+// marked draws a text and the sign before it in a colour, with these parts of the text in reverse.
+func (s Style) marked(color func(string) string, sign, text string, parts []view.Part) string {
+	var b strings.Builder
+	at := 0
+	for _, p := range parts {
+		b.WriteString(color(sign+text[at:p.From]) + s.reverse(color(text[p.From:p.To])))
+		sign, at = "", p.To
+	}
+	return b.String() + color(sign+text[at:])
+}
+
 // Lane is for the columns of a lane in a state.
 func (s Style) Lane(state view.LaneState, t string) string {
 	switch state {

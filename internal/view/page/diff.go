@@ -2,7 +2,9 @@ package page
 
 import (
 	"fmt"
+	"slices"
 
+	"github.com/teamctl/teamctl/internal/plain"
 	"github.com/teamctl/teamctl/internal/view"
 )
 
@@ -25,7 +27,34 @@ type DiffFile struct {
 // DiffRow is a line and what was said about it.
 type DiffRow struct {
 	view.DiffLine
+	Pieces   []Piece // the text
 	Comments []view.Comment
+}
+
+// Piece is a part of the text of a line. Changed: the line that it replaces, or that replaces it,
+// lacks it.
+type Piece struct {
+	Text    string
+	Changed bool
+}
+
+// pieces are the texts of lines, which are harmless, in parts.
+func pieces(lines []view.DiffLine) [][]Piece {
+	out := make([][]Piece, len(lines))
+	for i, changed := range view.Replacements(lines).Changed {
+		at, text := 0, lines[i].Text
+		for _, p := range changed {
+			if p.From > at {
+				out[i] = append(out[i], Piece{Text: text[at:p.From]})
+			}
+			out[i] = append(out[i], Piece{text[p.From:p.To], true})
+			at = p.To
+		}
+		if at < len(text) {
+			out[i] = append(out[i], Piece{Text: text[at:]})
+		}
+	}
+	return out
 }
 
 // Number is the line in the file that a comment names, 0 for none; Old: in the file before the
@@ -51,8 +80,13 @@ func NewDiff(c view.Changes) Diff {
 	at := map[string]int{}
 	for _, f := range view.ParseDiff(c.Patch) {
 		x := DiffFile{FileDiff: f, Member: c.Member, Reviewed: c.Reviewed[f.Path], Also: c.Also[f.Path]}
-		for _, l := range f.Lines {
-			x.Rows = append(x.Rows, DiffRow{DiffLine: l})
+		lines := slices.Clone(f.Lines)
+		for i, l := range lines {
+			lines[i].Text = plain.Text(l.Text)
+		}
+		texts := pieces(lines)
+		for i, l := range f.Lines {
+			x.Rows = append(x.Rows, DiffRow{DiffLine: l, Pieces: texts[i]})
 		}
 		at[f.Path] = len(d.Files)
 		d.Files = append(d.Files, x)

@@ -61,7 +61,7 @@ Values of the environment and likely secrets are masked, and paths are shortened
 <h2>Messages</h2>
 <p>{{range $i, $t := .Messages}}{{if $i}}, {{end}}{{clean $t.Name}} {{$t.N}}{{else}}None{{end}}.{{if .Delivered}} Deliveries: {{range $i, $t := .Delivered}}{{if $i}}, {{end}}{{clean $t.Name}} {{$t.N}}{{end}}.{{end}}</p>
 {{if .Diffs}}<h2>Changes</h2>
-{{range .Diffs}}<h3>{{clean .Member}}</h3>{{if .New}}<p>New files: {{join .New}}</p>{{end}}<pre>{{range lines (plain .Text)}}<span{{with class .}} class="{{.}}"{{end}}>{{.}}</span>
+{{range .Diffs}}<h3>{{clean .Member}}</h3>{{if .New}}<p>New files: {{join .New}}</p>{{end}}<pre>{{range $l := lines (plain .Text)}}<span{{with .Class}} class="{{.}}"{{end}}>{{range .Pieces}}{{if not .Changed}}{{.Text}}{{else if eq $l.Class "del"}}<del>{{.Text}}</del>{{else}}<ins>{{.Text}}</ins>{{end}}{{end}}</span>
 {{end}}</pre>{{end}}{{end}}
 <h2>What happened</h2>
 <table>{{range .Deeds}}<tr><td>{{stamp .At}}<td>{{clean .Text}}</tr>
@@ -173,14 +173,42 @@ func fence(lang, text string) string {
 	return mark + lang + "\n" + text + "\n" + mark + "\n"
 }
 
-func diffClass(line string) string {
-	switch {
-	case strings.HasPrefix(line, "+"):
-		return "add"
-	case strings.HasPrefix(line, "-"):
-		return "del"
+// patchLine is a line of a patch with its sign.
+type patchLine struct {
+	Class  string
+	Pieces []Piece
+}
+
+// patchLines are the lines of a patch. Those of the headings of files replace no others.
+func patchLines(text string) []patchLine {
+	texts := strings.Split(text, "\n")
+	out, lines := make([]patchLine, len(texts)), make([]view.DiffLine, len(texts))
+	heading := false
+	for i, l := range texts {
+		lines[i] = view.DiffLine{Kind: view.Context, Text: l}
+		heading = strings.HasPrefix(l, "diff --git ") || heading && !strings.HasPrefix(l, "@@ ")
+		switch {
+		case strings.HasPrefix(l, "+"):
+			out[i].Class, lines[i].Kind = "add", view.Added
+		case strings.HasPrefix(l, "-"):
+			out[i].Class, lines[i].Kind = "del", view.Removed
+		case strings.HasPrefix(l, `\`):
+			lines[i].Kind = view.NoEnd
+		}
+		if heading {
+			lines[i].Kind = view.Hunk
+		}
+		if out[i].Class != "" {
+			lines[i].Text = l[1:]
+		}
 	}
-	return ""
+	for i, p := range pieces(lines) {
+		if out[i].Class != "" {
+			p = append([]Piece{{Text: texts[i][:1]}}, p...)
+		}
+		out[i].Pieces = p
+	}
+	return out
 }
 
 // queuePicture draws the numbers of open and finished tasks over time.
@@ -202,7 +230,7 @@ func queuePicture(list []view.Depth) string {
 
 var reportPages = sync.OnceValues(func() (*template.Template, *texttemplate.Template) {
 	more := map[string]any{
-		"join": func(list []string) string { return view.Clean(strings.Join(list, ", ")) }, "lines": func(s string) []string { return strings.Split(s, "\n") }, "class": diffClass,
+		"join": func(list []string) string { return view.Clean(strings.Join(list, ", ")) }, "lines": patchLines,
 		"queue": queuePicture,
 		"md":    func(s string) string { return markup.Replace(view.Clean(s)) }, "fence": fence,
 		"code": func(s string) string {

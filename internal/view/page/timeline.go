@@ -27,7 +27,7 @@ body{font:15px/1.5 system-ui,sans-serif;max-width:75rem;margin:0 auto;padding:1r
 table{border-collapse:collapse;margin:.5rem 0 1rem}th,td{text-align:left;padding:.2rem .8rem .2rem 0;vertical-align:top;border-bottom:1px solid #8884}
 pre,code{font:13px/1.4 ui-monospace,monospace}pre{white-space:pre-wrap;overflow-wrap:anywhere;border:1px solid #8884;padding:.5rem;margin:.3rem 0}
 svg{max-width:100%;height:auto}.n{text-align:right}figure{margin:0;overflow-x:auto}summary{cursor:pointer}
-.add{color:#1e7e34}.del{color:#b91c1c}small{opacity:.8}
+.add{color:#1e7e34}.del{color:#b91c1c}ins,del{text-decoration:underline}ins{background:#1e7e3433}del{background:#b91c1c33}small{opacity:.8}
 @media screen and (max-width:60rem){table{display:block;overflow-x:auto}}
 @media print{body{max-width:none;padding:0}details>*{display:block}h2{break-after:avoid}tr,figure{break-inside:avoid}}`
 
