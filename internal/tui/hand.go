@@ -25,6 +25,7 @@ func (r *run) event(e term.Event) (leave bool) {
 			m.over.field.insert(e.Text)
 			r.typed(e.At)
 		}
+		r.pastedLine(e.Text)
 	case term.Mouse:
 		return r.mouse(e)
 	case term.Key:
@@ -453,8 +454,7 @@ func (r *run) overKey(e term.Event, why string) (leave bool) {
 			m.filter, m.over = "", overlay{}
 		default:
 			if o.field.key(e.Key) {
-				m.filter = o.field.text
-				m.seek(0)
+				r.filtered()
 			}
 		}
 	case choiceOverlay, paletteOverlay, helpOverlay:
@@ -472,6 +472,31 @@ func (r *run) overKey(e term.Event, why string) (leave bool) {
 	case noOverlay:
 	}
 	return false
+}
+
+// filtered applies the text of the filter's field.
+func (r *run) filtered() {
+	r.m.filter = r.m.over.field.text
+	r.m.seek(0)
+}
+
+// pastedLine takes a paste into a field of one line: the first line that has text.
+func (r *run) pastedLine(text string) {
+	o := &r.m.over
+	text = strings.TrimLeft(text, "\r\n \t")
+	if end := strings.IndexAny(text, "\r\n"); end >= 0 {
+		text = text[:end]
+	}
+	text = strings.ReplaceAll(text, "\t", " ")
+	switch o.kind {
+	case filterOverlay:
+		o.field.insert(text)
+		r.filtered()
+	case choiceOverlay, paletteOverlay, helpOverlay:
+		o.field.insert(text)
+		o.at = 0
+	default:
+	}
 }
 
 func (r *run) requestKey(e term.Event, why string) (leave bool) {

@@ -67,6 +67,7 @@ type model struct {
 	top      map[string]int
 	lastKey  time.Time
 	filter   string
+	made     choosing // what chose the rows, when they were made
 
 	request  map[int64]view.Request
 	member   map[string]view.MemberDetail
@@ -189,16 +190,28 @@ func (m *model) small() bool { return m.cols < 60 || m.rows < 12 }
 
 func clamp(n, low, high int) int { return max(low, min(n, high)) }
 
+// choosing is what a person has chosen the rows by. Rows that another choice leaves out have not gone.
+type choosing struct {
+	filter, logKind string
+	logAll          bool
+}
+
+func (m *model) choosing() choosing { return choosing{m.filter, m.past.logKind, m.past.logAll} }
+
 // refresh rebuilds the rows. During input they keep their places: removed rows stay, marked, and
 // new ones come last.
 func (m *model) refresh() {
 	fresh := m.build()
 	if m.filter != "" && m.at != inLog && m.at != inScreen { // texts are searched
-		for i := range fresh {
-			fresh[i].items = slices.DeleteFunc(fresh[i].items, func(it item) bool { return !matches(it.text, m.filter) })
+		for i, s := range fresh {
+			all := len(s.items)
+			fresh[i].items = slices.DeleteFunc(s.items, func(it item) bool { return !matches(it.text, m.filter) })
+			fresh[i].title += fmt.Sprintf(", %d of %d shown", len(fresh[i].items), all)
 		}
 	}
-	moving := m.now.Sub(m.lastKey) < settle
+	by := m.choosing()
+	moving := m.now.Sub(m.lastKey) < settle && by == m.made
+	m.made = by
 	if moving && len(fresh) == len(m.sections) {
 		for i := range fresh {
 			if fresh[i].id == m.sections[i].id {

@@ -132,7 +132,7 @@ func (m *model) needRows() group {
 			text = "put off: " + text
 		}
 		s.items = append(s.items, item{
-			id: needID(n), on: on, text: strings.Join([]string{needWord(n), n.Member, n.Task, text}, " "),
+			id: needID(n), on: on, text: strings.Join([]string{needWord(n), n.Member, n.Task, text}, " ") + m.needWords(n, on.Task),
 			line: func(w int) string {
 				name := view.Clean(needWho(n))
 				if w < 26 {
@@ -153,6 +153,28 @@ func (m *model) needRows() group {
 		})
 	}
 	return s
+}
+
+// memberWords returns what a filter finds a member by beside its name, after a space; "" for no member.
+func (m *model) memberWords(name string) string {
+	x := m.memberOf(name)
+	if m.filter == "" || x == nil {
+		return ""
+	}
+	_, word := m.sign(*x)
+	return " state:" + word + " agent:" + x.Agent
+}
+
+// needWords is memberWords for a need: that of its member, and of its task.
+func (m *model) needWords(n view.Need, t *view.Task) string {
+	words := m.memberWords(n.Member)
+	if m.filter != "" && t != nil {
+		words += " state:" + string(t.Status)
+		if n.Member == "" {
+			words += m.memberWords(t.Owner)
+		}
+	}
+	return words
 }
 
 func needWord(n view.Need) string {
@@ -269,9 +291,17 @@ func (m *model) taskItem(t view.Task, id, owner int) item {
 	case t.Status == team.TaskPending && len(t.Waits) == 0:
 		state = "ready"
 	}
+	on := view.Target{Thing: view.OnTask, Task: &t, Member: m.memberOf(t.Owner)}
+	text := strings.Join([]string{t.ID, t.Subject, t.Owner, "state:" + state, state}, " ")
+	if m.filter != "" && t.Owner != "" {
+		agent := t.Owner
+		if on.Member != nil && on.Member.Agent != "" {
+			agent = on.Member.Agent
+		}
+		text += " agent:" + agent
+	}
 	return item{
-		id: taskID(t), on: view.Target{Thing: view.OnTask, Task: &t, Member: m.memberOf(t.Owner)},
-		text: strings.Join([]string{t.ID, t.Subject, t.Owner, "state:" + state, state}, " "),
+		id: taskID(t), on: on, text: text,
 		line: func(w int) string {
 			sign, last := t.Sign(), ""
 			switch {
@@ -420,7 +450,7 @@ func (m *model) usageRows() group {
 		s.title += fmt.Sprintf("  %.0f %% of %s", 100*m.usage.Team.Share, m.usage.Team.Budget)
 	}
 	add := func(id, name, kind string, x view.Spent, on view.Target) {
-		s.items = append(s.items, item{id: id, text: name + " " + kind, on: on, line: func(w int) string {
+		s.items = append(s.items, item{id: id, text: name + " " + kind + " agent:" + kind, on: on, line: func(w int) string {
 			budget := x.Budget
 			if budget != "" {
 				budget = fmt.Sprintf("%.0f %% of %s", 100*x.Share, budget)

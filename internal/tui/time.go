@@ -20,8 +20,11 @@ type past struct {
 	span  time.Duration // shown, 0 for all
 	until time.Time     // end of what is shown; zero: now, which it follows
 	log   []view.Event
-	kind  string // of the log, one of view.LogKinds
-	all   bool   // events without a sentence, too
+	// logKind and logAll are the kind and all that log was read with.
+	logKind string
+	logAll  bool
+	kind    string // of the log, one of view.LogKinds
+	all     bool   // events without a sentence, too
 
 	readAt time.Time
 	took   time.Duration // by the last read
@@ -143,7 +146,7 @@ func (r *run) readTime(now bool) {
 			p := &m.past
 			p.whole, p.have, p.readAt, p.took = l, true, m.now, took
 			if p.kind == kind && p.all == all {
-				p.log = log
+				p.log, p.logKind, p.logAll = log, kind, all
 			}
 		}
 	})
@@ -213,7 +216,7 @@ func (m *model) timeRows() []group {
 				on.Task = &t
 			}
 		}
-		lanes.items = append(lanes.items, item{id: "lane:" + l.Member, on: on, text: l.Member + " " + l.Note(w.To), line: func(int) string {
+		lanes.items = append(lanes.items, item{id: "lane:" + l.Member, on: on, text: l.Member + " " + l.Note(w.To) + m.memberWords(l.Member), line: func(int) string {
 			line := view.Pad(view.Clean(l.Member), name) + "  " + w.Row(l, d, columns)
 			if note > 0 {
 				line += "  " + view.Cut(l.Note(w.To), note)
