@@ -61,7 +61,7 @@ func TestChosenKeys(t *testing.T) {
 	}
 	r.key(term.Event{Key: "&", At: epoch.Add(3 * time.Minute)}, "")
 	help := text(m.draw())
-	for _, want := range []string{"ctrl-n %", "&          the keys of this place"} {
+	for _, want := range []string{"ctrl-n %", "&               the keys of this place"} {
 		if !strings.Contains(help, want) {
 			t.Errorf("no %q in the help:\n%s", want, help)
 		}

@@ -607,8 +607,19 @@ func (r *run) choiceKey(e term.Event) (leave bool) {
 
 func (r *run) chosen(c choice, e term.Event) (leave bool) {
 	r.m.over = overlay{}
-	if c.command != "" {
+	switch {
+	case c.command != "" && c.away:
+		r.m.say("not here: "+c.title+"; "+placesWords(onlyIn()[c.command]), true)
+		return false
+	case c.command != "":
 		return r.command(c.command, e)
+	case c.row != "":
+		if !r.selectFor(c) {
+			return false
+		}
+	case c.away:
+		r.chooseFor(c.action)
+		return false
 	}
 	why := ""
 	if r.frame.seen[r.m.approval()] == "" && c.action.Operation == "ApprovalAnswer" && c.action.Asks == "" {

@@ -77,8 +77,11 @@ func (m *model) choices(all bool) []choice {
 		if c.id == "quit" {
 			keys = append(keys[:len(keys):len(keys)], leaveKey)
 		}
-		out = append(out, choice{title: c.title, key: strings.Join(keys, " "), command: c.id})
+		in := onlyIn()[c.id]
+		out = append(out, choice{title: c.title, key: strings.Join(keys, " "), command: c.id, away: in != nil && !slices.Contains(in, m.at)})
 	}
+	out = append(out, m.awayActions(out)...)
+	slices.SortStableFunc(out, func(a, b choice) int { return b2i(a.away) - b2i(b.away) })
 	return out
 }
 

@@ -53,6 +53,8 @@ type choice struct {
 	title, key, line string
 	command          string
 	action           view.Action
+	away             bool   // it does nothing on the selected row
+	row              string // the row to select first
 }
 
 // overKeys returns the keys of what stands over a place. Those of text fields and lists are fixed.
@@ -272,26 +274,7 @@ func (m *model) drawOverlay(f *frame, room int) {
 		list := m.matching()
 		f.add(" " + m.style.Bold(o.title) + "  " + m.style.Dim("/") + plain.Visible(o.field.text))
 		f.cursor, f.x, f.y = true, view.Width(o.title)+4+view.Width(plain.Visible(o.field.text)), len(f.lines)-1
-		rows := max(0, room-1)
-		o.at = clamp(o.at, 0, max(0, len(list)-1))
-		top := clamp(o.at-rows+1, 0, len(list))
-		wide := 12
-		for _, c := range list {
-			wide = max(wide, view.Width(c.title))
-		}
-		for i := top; i < len(list) && i < top+rows; i++ {
-			c := list[i]
-			mark := "  "
-			if i == o.at {
-				mark = "› "
-			}
-			line := mark + columns(m.cols-3, "  ", []string{c.key, c.title, m.style.Dim(c.line)}, []int{min(9, m.cols/4), min(wide, m.cols/2), 0})
-			if i == o.at {
-				line = m.style.Bold(line)
-			}
-			f.regions = append(f.regions, region{y: len(f.lines), left: 0, right: m.cols, id: fmt.Sprintf("choice:%d", i)})
-			f.add(" " + line)
-		}
+		m.drawChoices(f, list, max(0, room-1))
 	case previewOverlay:
 		m.drawPreview(f, width, room)
 	case startOverlay:
@@ -322,11 +305,12 @@ func (m *model) drawOverlay(f *frame, room int) {
 	}
 }
 
-// matching returns the choices that contain the typed words.
+// matching returns the choices that have the typed key or contain the typed words.
 func (m *model) matching() []choice {
 	var out []choice
+	typed := strings.TrimSpace(m.over.field.text)
 	for _, c := range m.over.choices {
-		if m.over.field.text == "" || c.key == m.over.field.text || matches(c.title+" "+c.line, m.over.field.text) {
+		if typed == "" || slices.Contains(strings.Fields(c.key), typed) || matches(c.title+" "+c.line, typed) {
 			out = append(out, c)
 		}
 	}
