@@ -58,3 +58,20 @@ func TestNumbersOfABoard(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// TestWhy checks that the reason for a member's state is given once.
+func TestWhy(t *testing.T) {
+	t.Parallel()
+	for want, m := range map[string]ledger.Member{
+		"":                       {},
+		"exit 0":                 {Reason: team.WhyExitZero, ExitText: "exit 0"},
+		"exit 3":                 {ExitText: "exit 3"},
+		"crashed (exit 3)":       {Reason: "crashed", ExitText: "exit 3"},
+		"crashed":                {Reason: "crashed"},
+		"its turn failed: quota": {TurnError: "quota", Reason: "crashed", ExitText: "exit 3"},
+	} {
+		if got := Why(m); got != want {
+			t.Errorf("%+v: %q, want %q", m, got, want)
+		}
+	}
+}

@@ -20,7 +20,7 @@ func Why(m ledger.Member) string {
 	switch {
 	case m.TurnError != "":
 		return "its turn failed: " + m.TurnError
-	case m.Reason != "" && m.ExitText != "":
+	case m.Reason != "" && m.ExitText != "" && !strings.HasPrefix(m.Reason, m.ExitText):
 		return m.Reason + " (" + m.ExitText + ")"
 	case m.Reason != "":
 		return m.Reason
