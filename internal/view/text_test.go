@@ -103,3 +103,25 @@ func FuzzColors(f *testing.F) {
 		}
 	})
 }
+
+// FuzzClean checks that what agents write cannot drive a terminal (move the cursor, set the title or
+// the clipboard) or reorder text, and takes the cells that it is measured to take.
+func FuzzClean(f *testing.F) {
+	for _, s := range []string{"text", "a\x1b[2Jb", "\x1b]0;title\x07x", "\x1b]52;c;eA==\x1b\\x", "\u009b31mx", "a\r\nb\tc", "e\u0301\u202ex\u2066", "\xff\x9b2J", "\x1bP1$r\x1b\\", "数据 👩\u200d🚀"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		l := Clean(s)
+		for _, r := range l {
+			if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == unicode.ReplacementChar {
+				t.Fatalf("%q: %q has %U", s, l, r)
+			}
+		}
+		if again := Clean(l); again != l {
+			t.Fatalf("%q: %q, then %q", s, l, again)
+		}
+		if got, want := Width(l), ansi.StringWidth(l); got != want {
+			t.Fatalf("%q: width %d, want %d", l, got, want)
+		}
+	})
+}
