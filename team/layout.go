@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Environment variables that teamctl reads and hands to its agents.
@@ -152,6 +153,30 @@ func ParseSupervisorPID(content []byte) (pid int, adopted bool, err error) {
 	first, rest, _ := strings.Cut(string(content), "\n")
 	pid, err = strconv.Atoi(strings.TrimSpace(first))
 	return pid, strings.TrimSpace(rest) == SupervisorAdopted, err
+}
+
+// supervisorEnded begins the lines of SupervisorPID after those of the supervisor.
+const supervisorEnded = "ended "
+
+// SupervisorEnd returns the line that is appended to SupervisorPID by a process that has seen the
+// end of a supervisor which could not remove the file, with the time in Unix milliseconds.
+func SupervisorEnd(at time.Time) string {
+	return supervisorEnded + strconv.FormatInt(at.UnixMilli(), 10) + "\n"
+}
+
+// ParseSupervisorEnd reads from SupervisorPID when its supervisor was first seen to have ended, zero
+// if that is not known.
+func ParseSupervisorEnd(content []byte) time.Time {
+	for line := range strings.Lines(string(content)) {
+		ms, is := strings.CutPrefix(line, supervisorEnded)
+		if !is || !strings.HasSuffix(ms, "\n") {
+			continue
+		}
+		if n, err := strconv.ParseInt(strings.TrimSpace(ms), 10, 64); err == nil {
+			return time.UnixMilli(n)
+		}
+	}
+	return time.Time{}
 }
 
 // SupervisorLog is the supervisor's structured log.

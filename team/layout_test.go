@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestFindHome(t *testing.T) {
@@ -127,6 +128,27 @@ func TestParseSupervisorPID(t *testing.T) {
 		pid, adopted, err := ParseSupervisorPID([]byte(content))
 		if (err == nil) != want.ok || want.ok && (pid != want.pid || adopted != want.adopted) {
 			t.Errorf("%q: %d, %v, %v", content, pid, adopted, err)
+		}
+	}
+}
+
+func TestParseSupervisorEnd(t *testing.T) {
+	t.Parallel()
+	at := time.UnixMilli(1_700_000_000_123)
+	for content, want := range map[string]time.Time{
+		"":                                  {},
+		"12\n":                              {},
+		"12\nadopted\n":                     {},
+		"12\nadopted\n" + SupervisorEnd(at): at,
+		"12\nadopted\n" + SupervisorEnd(at) + SupervisorEnd(at.Add(time.Second)): at,
+		"12\nadopted\nended x\n" + SupervisorEnd(at):                             at,
+		"12\nadopted\nended 17000":                                               {}, // it is being written
+	} {
+		if got := ParseSupervisorEnd([]byte(content)); !got.Equal(want) {
+			t.Errorf("%q: %v, want %v", content, got, want)
+		}
+		if pid, _, err := ParseSupervisorPID([]byte(content)); content != "" && (err != nil || pid != 12) {
+			t.Errorf("%q: pid %d, %v", content, pid, err)
 		}
 	}
 }

@@ -146,7 +146,8 @@ func nextLook(waited time.Duration) time.Duration {
 // that.
 func (t *Team) awaitNeed(ctx context.Context, wasUp, asks bool) (gone bool, err error) {
 	var ended <-chan struct{}
-	if pid, _ := t.supervisorPID(); pid != 0 {
+	pid, _ := t.supervisorPID()
+	if pid != 0 {
 		if id, err := proc.Identify(pid); err == nil {
 			w, err := proc.Watch(id)
 			if err != nil {
@@ -166,6 +167,7 @@ func (t *Team) awaitNeed(ctx context.Context, wasUp, asks bool) (gone bool, err 
 		for {
 			select {
 			case <-ended:
+				_ = t.NoteEnd(pid, time.Now()) // without it an earlier sign counts
 				return false, nil
 			case <-ctx.Done():
 				return false, nil
@@ -216,6 +218,26 @@ func (t *Team) Standing() (Standing, error) {
 		return Standing{}, err
 	}
 	return Standing{PID: pid, Ended: w.Done(), watch: w}, nil
+}
+
+// Noting notes the end of the supervisor, if it comes before stop is called.
+func (t *Team) Noting(s Standing) (stop func()) {
+	if s.Ended == nil || t.Elsewhere != nil {
+		return func() {}
+	}
+	quit, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		select {
+		case <-s.Ended:
+			_ = t.NoteEnd(s.PID, time.Now()) // without it an earlier sign counts
+		case <-quit:
+		}
+	}()
+	return func() {
+		close(quit)
+		<-done
+	}
 }
 
 // Close ends the watch.

@@ -3,9 +3,13 @@ package tool
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"os"
 	"syscall"
 	"time"
 
+	"github.com/teamctl/teamctl/internal/regular"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 )
@@ -27,7 +31,7 @@ func (t *Team) Ask(ctx context.Context) (since func() (time.Time, error)) {
 		if !<-silent {
 			return time.Time{}, context.Cause(ctx)
 		}
-		return t.LastChange(ctx)
+		return t.LastSign(ctx)
 	}
 }
 
@@ -71,13 +75,26 @@ func (t *Team) Unmaintained(ctx context.Context, members []ledger.Member, silent
 		sup.Close()
 		return since, false, err
 	}
-	since, err = t.LastChange(ctx)
+	since, err = t.LastSign(ctx)
 	return since, false, err
 }
 
-// LastChange returns the time of the last event, up to which the ledger's state is right without a
-// supervisor.
-func (t *Team) LastChange(ctx context.Context) (time.Time, error) {
+// LastSign returns when the team's supervisor was last known to run, up to which the ledger's state
+// of members is right without one: its end, if a process saw it, else the last time that it recorded
+// itself (see internal/control). It is never later than its end. Where no supervisor has ever run it
+// is the time of the last event.
+func (t *Team) LastSign(ctx context.Context) (time.Time, error) {
+	b, err := regular.ReadFile(t.Layout.SupervisorPID())
+	if err != nil {
+		b = nil // it was ended in order
+	}
+	fi, err := os.Lstat(t.Layout.SupervisorLock())
+	switch {
+	case err == nil:
+		return lastSign(b, fi.ModTime()), nil
+	case !errors.Is(err, os.ErrNotExist):
+		return time.Time{}, fmt.Errorf("read when the supervisor of %s was last running: %w", t.Layout.Key, err)
+	}
 	last, err := t.Ledger.LastEvent(ctx)
 	if err != nil {
 		return time.Time{}, err
@@ -87,4 +104,37 @@ func (t *Team) LastChange(ctx context.Context) (time.Time, error) {
 		return time.Now(), err
 	}
 	return time.UnixMilli(list[len(list)-1].At), nil
+}
+
+// lastSign returns the last sign of a supervisor by the file of its pid and the time in its lock.
+func lastSign(pidFile []byte, lock time.Time) time.Time {
+	if end := team.ParseSupervisorEnd(pidFile); !end.IsZero() {
+		return end
+	}
+	return lock
+}
+
+// NoteEnd records that a supervisor that had adopted the members was seen to end at a time, unless
+// that is recorded already, or the file of its pid is gone or another's.
+func (t *Team) NoteEnd(pid int, at time.Time) error {
+	f, err := regular.OpenFile(t.Layout.SupervisorPID(), os.O_RDWR|os.O_APPEND, 0)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("record the end of supervisor %d: %w", pid, err)
+	}
+	defer func() { _ = f.Close() }() // the write is what counts
+	b, err := io.ReadAll(f)
+	if err != nil {
+		return fmt.Errorf("record the end of supervisor %d: %w", pid, err)
+	}
+	// One that has not adopted the members has not maintained their state.
+	if is, adopted, err := team.ParseSupervisorPID(b); err != nil || is != pid || !adopted {
+		return nil
+	}
+	if _, err := f.WriteString(team.SupervisorEnd(at)); err != nil {
+		return fmt.Errorf("record the end of supervisor %d: %w", pid, err)
+	}
+	return nil
 }

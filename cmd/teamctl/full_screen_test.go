@@ -432,11 +432,37 @@ func TestFullScreenKilled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.kill(r.supervisor())
+	sup := r.supervisor()
+	rested := time.NewTimer(2 * time.Second) // without an event
+	<-rested.C
+	before := time.Now().Truncate(time.Second)
+	r.kill(sup)
+	killed := time.Now()
 	s.shows("supervisor down since")
-	down := regexp.MustCompile(`supervisor down since (\d\d:\d\d:\d\d)`).FindStringSubmatch(s.screen())
-	if at, err := time.ParseInLocation("15:04:05", down[1], time.Local); err != nil || at.IsZero() {
-		t.Errorf("it is reported as down since %v: %v", down, err)
+	since := func() string {
+		t.Helper()
+		down := regexp.MustCompile(`supervisor down since (\d\d:\d\d:\d\d)`).FindStringSubmatch(s.screen())
+		if down == nil {
+			t.Fatalf("it is not reported as down:\n%s", s.screen())
+		}
+		return down[1]
+	}
+	at, next := since(), time.Now()
+	for next = before; next.Format("15:04:05") != at && next.Before(time.Now()); next = next.Add(time.Second) {
+	}
+	if next.After(time.Now()) {
+		t.Errorf("it is reported as down since %s, and was killed between %v and %v", at, before, killed)
+	}
+	for !time.Now().After(killed.Add(2 * time.Second)) {
+		r.tick()
+	}
+	r.teamctl("task", "add", "later") // an event that no supervisor has seen
+	s.shows("0/1")
+	if again := since(); again != at {
+		t.Errorf("it is reported as down since %s after an event, and since %s before", again, at)
+	}
+	if !regexp.MustCompile(`\? ann +\S+ +` + at[:5]).MatchString(s.screen()) {
+		t.Errorf("ann is not as of %s:\n%s", at, s.screen())
 	}
 	if !regexp.MustCompile(`\? ann `).MatchString(s.screen()) {
 		t.Errorf("ann is not marked:\n%s", s.screen())

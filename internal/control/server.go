@@ -37,6 +37,7 @@ type server struct {
 	closed  bool
 	failed  error // of the front
 	keeper  *keeper
+	sign    *sign
 	sup     *supervisor.Supervisor
 	writer  ledger.Writer
 	ops     streams // operations of the ledger
@@ -75,11 +76,13 @@ func Serve(ctx context.Context, in ServeIn) (err error) {
 	if _, err := os.Stat(l.Config()); err != nil {
 		return team.Errorf(team.CodeNotFound, "team %q does not exist", l.Key).WithHint("teamctl ls")
 	}
-	unlock, err := own(l)
+	held, err := own(l)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, unlock()) }()
+	defer func() { err = errors.Join(err, held.Unlock()) }()
+	sign := newSign(l, held[0].File())
+	defer sign.give()
 	keep, err := newKeeper(l)
 	if err != nil {
 		return err
@@ -100,7 +103,7 @@ func Serve(ctx context.Context, in ServeIn) (err error) {
 		return err
 	}
 	defer func() { _ = listener.Close() }() // also unlinks the socket
-	s := newServer(ctx, in, keep)
+	s := newServer(ctx, in, keep, sign)
 	s.front.start(s.http, listener)
 	defer func() { err = errors.Join(err, s.close(err)) }()
 
@@ -124,6 +127,7 @@ func Serve(ctx context.Context, in ServeIn) (err error) {
 	}()
 
 	cfg := supervisor.Config{Layout: l, Ledger: ledger.New(db, group), Log: in.Log, Woken: func() {
+		sign.give()
 		if keep.look() == nil {
 			s.front.look()
 		}
@@ -151,6 +155,8 @@ func Serve(ctx context.Context, in ServeIn) (err error) {
 	if err := sayAdopted(l); err != nil {
 		return err
 	}
+	close(sign.adopted)
+	sign.give()
 	s.sup, s.writer = sup, group
 	s.ops.frames = opFrames{group}
 	s.mail.frames = mailFrames{inside.Mail}
@@ -164,11 +170,10 @@ func Serve(ctx context.Context, in ServeIn) (err error) {
 
 // own takes the locks of a supervisor. The lock of the sockets may be held for a moment by an
 // exiting supervisor of another directory at the same path.
-func own(l team.Layout) (unlock func() error, err error) {
+func own(l team.Layout) (held supervisorLocks, err error) {
 	if err := PrivateDir(l.Runtime()); err != nil {
-		return nil, err
+		return held, err
 	}
-	var held supervisorLocks
 	for i, path := range []string{l.SupervisorLock(), l.RuntimeLock()} {
 		lock, ok, err := filelock.TryLock(path)
 		if err == nil && !ok {
@@ -181,11 +186,11 @@ func own(l team.Layout) (unlock func() error, err error) {
 			if i > 0 {
 				err = errors.Join(err, held[0].Unlock())
 			}
-			return nil, err
+			return held, err
 		}
 		held[i] = lock
 	}
-	return held.Unlock, nil
+	return held, nil
 }
 
 // placeOf returns where the ledger belongs; restored reports that its directory was restored
@@ -230,8 +235,8 @@ func sayAdopted(l team.Layout) error {
 }
 
 // newServer returns the server of a supervisor that does not exist yet.
-func newServer(ctx context.Context, in ServeIn, keep *keeper) *server {
-	s := &server{keeper: keep, ops: streams{protocol: opsProtocol, keeper: keep}, mail: streams{protocol: mailProtocol, keeper: keep},
+func newServer(ctx context.Context, in ServeIn, keep *keeper, sign *sign) *server {
+	s := &server{keeper: keep, sign: sign, ops: streams{protocol: opsProtocol, keeper: keep}, mail: streams{protocol: mailProtocol, keeper: keep},
 		hooks: streams{protocol: hookcall.Protocol, keeper: keep}}
 	s.front = &front{layout: in.Layout, log: in.Log, failed: make(chan error, 1)}
 	mux := http.NewServeMux()
@@ -314,6 +319,7 @@ func (s *server) pong(w http.ResponseWriter, r *http.Request) {
 	if theirs := r.Header.Get(ledgerHeader); theirs != s.keeper.id {
 		go func() { _ = s.keeper.look() }() // it may be the newer one
 	}
+	s.sign.give()
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(pong{PID: os.Getpid(), Ledger: s.keeper.id})
 }

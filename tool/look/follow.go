@@ -61,13 +61,21 @@ func watch(ctx context.Context, t *tool.Team, looks <-chan bool, read func(silen
 		if err != nil {
 			return err
 		}
+		noted := t.Noting(sup)
 		var due time.Duration
 		next, err := p.follow(ctx, t, sup.PID, looks)
 		if err == nil {
 			p = next
-			due, err = read(p.silence())
+			silent := p.silence()
+			if !silent.IsZero() {
+				silent, err = t.LastSign(ctx) // as every other command reports it
+			}
+			if err == nil {
+				due, err = read(silent)
+			}
 		}
 		if err != nil {
+			noted()
 			sup.Close()
 			if ctx.Err() != nil {
 				return nil
@@ -76,6 +84,7 @@ func watch(ctx context.Context, t *tool.Team, looks <-chan bool, read func(silen
 		}
 		p.read()
 		wait(ctx, due, changes, comes, sup.Ended, p.turned)
+		noted()
 		sup.Close()
 	}
 	return nil

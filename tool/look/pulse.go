@@ -65,7 +65,7 @@ func (p *pulse) follow(ctx context.Context, t *tool.Team, pid int, looks <-chan 
 		p.end()
 		here = p.here
 	}
-	known, err := t.LastChange(ctx)
+	known, err := t.LastSign(ctx)
 	if err != nil {
 		return nil, err
 	}
