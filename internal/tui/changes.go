@@ -227,10 +227,13 @@ func (m *model) changeKeys() []string {
 func (m *model) fileRows() group {
 	added, removed := 0, 0
 	s := group{id: "files"}
-	comments := map[string]int{}
+	open, drafts := map[string]int{}, map[string]int{}
 	for _, c := range m.changes.Comments {
-		if c.State != "handled" {
-			comments[c.Path]++
+		switch {
+		case c.Draft():
+			drafts[c.Path]++
+		case c.State != "handled":
+			open[c.Path]++
 		}
 	}
 	for i, f := range m.files {
@@ -254,8 +257,11 @@ func (m *model) fileRows() group {
 				if len(also) > 0 {
 					sign, path = m.style.Yellow("!"), path+"  also "+view.Clean(strings.Join(also, " "))
 				}
-				if n := comments[f.Path]; n > 0 {
+				if n := open[f.Path]; n > 0 {
 					path += m.style.Cyan(fmt.Sprintf("  %d open", n))
+				}
+				if n := drafts[f.Path]; n > 0 {
+					path += m.style.Cyan("  " + map[bool]string{true: "1 draft", false: fmt.Sprintf("%d drafts", n)}[n == 1])
 				}
 				return columns(w, " ", []string{sign, path, counts}, []int{1, 0, clamp(view.Width(counts), 9, max(9, w/3))})
 			},
