@@ -426,6 +426,23 @@ func TestPageInBrowser(t *testing.T) {
 	tab.Fits()
 	tab.Fine(page.url)
 
+	r.teamctl("spawn", "dan", "--backend", "tmux", "--", "sh", "-c", "echo 1 >a && git add a && git commit -q -m 'the work of dan'")
+	r.until("the branch to be ready", func() bool {
+		out, err := r.try(r.exe, "merge", "--ready", "--dry-run")
+		return err == nil && strings.Contains(out, "dan would be merged")
+	})
+	tab.Go(at + "/changes")
+	tab.Press("merge the ready branches")
+	tab.Shows("dan would be merged into main")
+	tab.Fits()
+	pause.Reset(500 * time.Millisecond)
+	<-pause.C
+	webtest.Eval[any](tab, `document.getElementById('do-it').click()`)
+	tab.Shows("dan merged into main")
+	if log := r.command("git", "-C", "repo", "log", "--format=%s", "main"); !strings.Contains(log, "the work of dan") {
+		t.Errorf("main has\n%s", log)
+	}
+
 	tab.Go(at + "/needs")
 	tab.Shows("The team")
 	r.kill(r.supervisor())

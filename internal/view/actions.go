@@ -116,7 +116,7 @@ func Actions() []Action {
 		{ID: "plan-mode", Title: "put into plan mode", On: member, Operation: "TeammateMode", Command: "teamctl mode {member} plan", When: func(t Target) bool { return t.inPlan(false) }},
 		{ID: "default-mode", Title: "take out of plan mode", On: member, Operation: "TeammateMode", Command: "teamctl mode {member} default", When: func(t Target) bool { return t.inPlan(true) }},
 
-		{ID: "merge-ready", Title: "merge the ready branches", Key: "M", On: []Thing{OnTeam}, Operation: "WorktreeMerge", Command: "teamctl merge --ready", Preview: true},
+		{ID: "merge-ready", Title: "merge the ready branches", Key: "M", On: []Thing{OnTeam}, Operation: "WorktreeMerge", Command: "teamctl merge --ready", Preview: true, Page: true},
 		{ID: "add-task", Title: "add a task", Key: "t", On: []Thing{OnTeam}, Operation: "TaskCreate", Command: "teamctl task add {text}", Asks: "what is to be done, the details below it", Long: true, Page: true},
 		{ID: "assign", Title: "assign", On: task, Operation: "TaskUpdate", Command: "teamctl task assign {task} {text}", Asks: "the member that shall do it", Page: true, When: Target.open},
 		{ID: "release", Title: "take from its owner", On: task, Operation: "TaskUpdate", Command: "teamctl task assign {task} --nobody", When: func(t Target) bool { return t.Task != nil && t.Task.Active() }},

@@ -68,6 +68,7 @@ func TestBrowser(t *testing.T) {
 		t.Run("reject "+name, func(t *testing.T) { rejectInBrowser(t, b, k) })
 		t.Run("comment "+name, func(t *testing.T) { commentInBrowser(t, b, k) })
 		t.Run("plan "+name, func(t *testing.T) { planInBrowser(t, b, k) })
+		t.Run("merge "+name, func(t *testing.T) { mergeInBrowser(t, b, k) })
 	}
 	t.Run("closed", func(t *testing.T) { otherSitesInBrowser(t, b) })
 	t.Run("streams", func(t *testing.T) { streamsInBrowser(t, b) })
@@ -271,6 +272,55 @@ func planInBrowser(t *testing.T, b *webtest.Browser, k webtest.Kind) {
 	d := r.f.done()
 	last := d[len(d)-1]
 	if d[0].Action != "comment-plan" || d[0].Lines != "2" || d[1].Action != "edit-plan-comment" || last.Action != "reject" || last.Comments != 1 || last.Text != "not yet" {
+		t.Errorf("%+v", d)
+	}
+	tab.Fine(r.srv.URL)
+}
+
+// mergeInBrowser: what would be merged is shown first, Cancel merges nothing, and nothing else than what was
+// shown is merged.
+func mergeInBrowser(t *testing.T, b *webtest.Browser, k webtest.Kind) {
+	r, tab := browse(t, b, k)
+	ready := func(text string) {
+		r.f.mu.Lock()
+		defer r.f.mu.Unlock()
+		r.f.ready = text
+	}
+	opens := func(text string) {
+		tab.Until("what would be merged", `document.getElementById('would').open && document.activeElement.id === 'what-it-does'`)
+		tab.Shows(text)
+		tab.Fits()
+		pause := time.NewTimer(500 * time.Millisecond)
+		<-pause.C
+	}
+	const merge = "merge the ready branches"
+	inDialog := func() { webtest.Eval[any](tab, `document.getElementById('do-it').click()`) }
+	tab.Go(r.srv.URL + "/t/demo/changes")
+	tab.Press(merge)
+	tab.Shows("nothing is ready to be merged")
+	ready("ann would be merged into main\n" + evil + strings.Repeat("x", 300))
+	tab.Press(merge)
+	opens("ann would be merged into main")
+	tab.Press("Cancel")
+	tab.Shows("Nothing was done")
+	if d := r.f.done(); len(d) > 0 {
+		t.Fatalf("done: %+v", d)
+	}
+	tab.Press(merge)
+	opens("ann would be merged into main")
+	ready("bob would be merged into main")
+	inDialog()
+	tab.Shows("what is ready has changed")
+	tab.Press(merge)
+	tab.Shows("bob would be merged into main")
+	inDialog() // at once
+	if d := r.f.done(); len(d) > 0 {
+		t.Fatalf("done: %+v", d)
+	}
+	opens("bob would be merged into main")
+	inDialog()
+	tab.Shows("ann merged into main")
+	if d := r.f.done(); len(d) != 1 || d[0].Action != "merge-ready" || d[0].Seen != "seen bob would be merged into main" {
 		t.Errorf("%+v", d)
 	}
 	tab.Fine(r.srv.URL)

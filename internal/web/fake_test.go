@@ -22,6 +22,7 @@ type fake struct {
 	changed chan struct{}
 	said    []view.Comment
 	screen  string // what the screen of ann shows below the first line
+	ready   string // what would be merged
 }
 
 func newFake() *fake {
@@ -166,6 +167,16 @@ func (f *fake) Do(_ context.Context, d view.Deed) (view.Done, error) {
 	}
 	done := view.Done{Said: "done"}
 	switch d.Action {
+	case "merge-ready":
+		switch {
+		case f.ready == "":
+			return view.Done{Said: "nothing is ready to be merged"}, nil
+		case d.Preview:
+			return view.Done{Said: f.ready, Seen: "seen " + f.ready}, nil
+		case d.Seen != "seen "+f.ready:
+			return view.Done{}, team.Errorf(team.CodeConflict, "what is ready has changed: nothing was merged")
+		}
+		done.Said = "ann merged into main"
 	case "comment", "comment-file":
 		c := view.Comment{Name: fmt.Sprintf("1.%d", len(f.said)+1), State: "draft", Path: d.Path, Old: d.Old, Text: d.Text}
 		_, _ = fmt.Sscanf(d.Lines, "%d-%d", &c.First, &c.Last)

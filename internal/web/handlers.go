@@ -321,7 +321,8 @@ type deed struct {
 	Old      bool   `json:"old"`
 	Comment  string `json:"comment"`
 	Text     string `json:"text"`
-	Again    bool   `json:"again"` // the second tap
+	Again    bool   `json:"again"`   // the second tap
+	Preview  bool   `json:"preview"` // what the action would do is asked for
 }
 
 // do carries out an action that the page offers for its target as it is now.
@@ -363,6 +364,16 @@ func (s *Server) do(v visit) {
 	}
 	d := target.Deed(a)
 	d.Seen, d.Text = in.Seen, in.Text
+	ctx := v.Context()
+	switch {
+	case in.Preview != (a.Preview && in.Seen == ""):
+		s.fail(v, team.Errorf(team.CodeConflict, "%s takes an answer to what it would do: nothing was done", a.Title))
+		return
+	case in.Preview:
+		d.Preview = true
+	case a.Preview:
+		ctx = context.WithoutCancel(ctx) // it may take longer than a phone stays awake
+	}
 	if a.ID == "approve" || a.ID == "approve-always" {
 		r, err := t.Request(v.Context(), d.Approval)
 		if err != nil {
@@ -374,12 +385,12 @@ func (s *Server) do(v visit) {
 			return
 		}
 	}
-	done, err := t.Do(v.Context(), d)
+	done, err := t.Do(ctx, d)
 	if err != nil {
 		s.fail(v, err)
 		return
 	}
-	reply(v.w, http.StatusOK, map[string]string{"said": plain.Text(done.Said), "comment": done.Comment})
+	reply(v.w, http.StatusOK, map[string]string{"said": plain.Text(done.Said), "comment": done.Comment, "seen": done.Seen})
 }
 
 // target finds what an action is about.

@@ -524,3 +524,29 @@ func mustRead(t *testing.T, path string) string {
 	}
 	return string(data)
 }
+
+// TestMergeIsShownFirst checks that a merge names what was shown, and that no other action is previewed.
+func TestMergeIsShownFirst(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.f.ready = "ann"
+	for _, c := range []struct {
+		in     deed
+		status int
+		says   string
+	}{
+		{deed{Action: "merge-ready"}, http.StatusConflict, "nothing was done"},
+		{deed{Action: "merge-ready", Preview: true, Seen: "seen ann"}, http.StatusConflict, "nothing was done"},
+		{deed{Action: "add-task", Text: "x", Preview: true}, http.StatusConflict, "nothing was done"},
+		{deed{Action: "merge-ready", Preview: true}, http.StatusOK, `"seen":"seen ann"`},
+		{deed{Action: "merge-ready", Seen: "seen bob"}, http.StatusConflict, "nothing was merged"},
+		{deed{Action: "merge-ready", Seen: "seen ann"}, http.StatusOK, "merged into main"},
+	} {
+		if status, text := r.post(c.in, nil); status != c.status || !strings.Contains(text, c.says) {
+			t.Errorf("%+v: %d %s", c.in, status, text)
+		}
+	}
+	if n := len(r.f.done()); n != 1 {
+		t.Errorf("%d deeds were done", n)
+	}
+}

@@ -7,7 +7,7 @@
   let stale = false, loading = false, armed = null;
 
   // What a person is typing, has marked or is about to confirm is not taken from under them.
-  const busy = () => document.getElementById('ask').open || armed || (document.getSelection() && String(document.getSelection()) !== '');
+  const busy = () => document.querySelector('dialog[open]') || armed || (document.getSelection() && String(document.getSelection()) !== '');
 
   async function load() {
     if (loading || body.dataset.kind === 'screen') return;
@@ -63,11 +63,11 @@
     frames.addEventListener('lost', (e) => { say(JSON.parse(e.data).why); frames.close(); });
   }
 
-  async function post(deed) {
+  async function post(deed, quiet) {
     try {
       const res = await fetch(base + '/do', { method: 'POST', headers: { 'Content-Type': 'application/json', 'X-Teamctl-Csrf': body.dataset.csrf }, body: JSON.stringify(deed) });
       const out = await res.json().catch(() => ({ error: 'status ' + res.status }));
-      say(out.said || [out.error, out.hint].filter(Boolean).join(': '));
+      if (!quiet || out.error || !out.seen) say(out.said || [out.error, out.hint].filter(Boolean).join(': '));
       return out;
     } catch (err) {
       say('Nothing is known of what became of it: ' + err.message);
@@ -134,6 +134,19 @@
     return next;
   }
 
+  // A dialog shows what a deed would do, and does it after a tap that is not the one that opened it.
+  const shown = (title, text) => new Promise((done) => {
+    const box = document.getElementById('would'), yes = document.getElementById('do-it'), since = Date.now();
+    document.getElementById('does').textContent = title;
+    document.getElementById('what-it-does').textContent = text;
+    yes.textContent = title;
+    yes.onclick = () => { if (Date.now() - since >= 400) box.close('yes'); };
+    box.returnValue = 'cancel';
+    box.addEventListener('close', () => done(box.returnValue === 'yes'), { once: true });
+    box.showModal();
+    document.getElementById('what-it-does').focus();
+  });
+
   document.addEventListener('click', async (e) => {
     const b = e.target.closest('button[data-action],button.ln');
     if (armed && armed !== b) disarm();
@@ -167,7 +180,14 @@
       deed.text = text;
     }
     b.disabled = true;
-    await post(deed);
+    if (d.preview) {
+      const out = await post(Object.assign({}, deed, { preview: true }), true);
+      if (out.error || !out.seen) deed.seen = '';
+      else if (await shown(b.textContent, out.said)) deed.seen = out.seen;
+      else say('Nothing was done.');
+      if (deed.seen) say('…');
+    }
+    if (!d.preview || deed.seen) await post(deed);
     b.disabled = false;
     load();
   });

@@ -79,6 +79,13 @@ type Button struct {
 // OnTeam are the buttons of the whole team.
 func (d Doc) OnTeam() Buttons { return d.Buttons(view.Target{Thing: view.OnTeam}, "", false) }
 
+// OnMerges is the button that merges.
+func (d Doc) OnMerges() Buttons {
+	b := d.OnTeam()
+	b.List = slices.DeleteFunc(b.List, func(x Button) bool { return x.Operation != "WorktreeMerge" })
+	return b
+}
+
 // OnMember are the buttons of a member.
 func (d Doc) OnMember(m view.Member) Buttons {
 	return d.Buttons(view.Target{Thing: view.OnMember, Member: &m}, "", false)
