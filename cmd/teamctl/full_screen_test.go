@@ -483,6 +483,40 @@ func TestFullScreenKilled(t *testing.T) {
 	s.left()
 }
 
+// TestFullScreenDraft checks that a message that was begun survives a kill of the screen, and is gone once it is sent.
+func TestFullScreenDraft(t *testing.T) {
+	r := newFaultRig(t)
+	r.asks("ann", `permission Bash --input '{"command":"make"}'`)
+	s := r.sit("one", 120, 36)
+	db, err := ledger.Open(t.Context(), r.layout.Ledger(), ledger.Options{LockPath: r.layout.LedgerLock()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	drafts := func(want int) func() bool {
+		return func() bool {
+			names, err := ledger.New(db, nil).SettingNames(t.Context(), "draft ")
+			return err == nil && len(names) == want
+		}
+	}
+	s.run("teamctl")
+	s.at("m", "message ann: what to tell it", "j", "ann ")
+	s.keys("-l", "half written thing")
+	r.until("the draft", drafts(1))
+	s.kill()
+	s.run("teamctl")
+	s.at("m", "▏ half written thing", "j", "ann ")
+	s.types("Enter")
+	s.shows("to ann: ")
+	r.until("no draft", drafts(0))
+	s.at("m", "message ann: what to tell it", "j", "ann ")
+	if text := s.screen(); strings.Contains(text, "half written") {
+		t.Errorf("what was sent is in the field:\n%s", text)
+	}
+	s.types("Escape", "q")
+	s.left()
+}
+
 // TestFullScreenReview checks that a typed comment is saved as a draft at the first pause and
 // survives a kill of the screen, and that the member's answer is shown at the line once the
 // comment is sent.

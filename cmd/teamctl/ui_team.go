@@ -19,7 +19,8 @@ import (
 )
 
 // screenTeam is a team as a screen reads and changes it: reads come from package look,
-// and every change is an operation of package op, by the same door as other programs.
+// and every change is an operation of package op, by the same door as other programs. Drafts
+// change nothing that others see.
 type screenTeam struct {
 	app      *app
 	team     *tool.Team
@@ -35,7 +36,7 @@ func (s *screenTeam) close() {
 	if s.unattend != nil {
 		s.unattend()
 	}
-	_ = s.team.Close() // nothing is written through it
+	_ = s.team.Close() // what was written through it is committed
 }
 
 func (s *screenTeam) Follow(ctx context.Context, interest func() view.Interest, each func(view.Snapshot)) error {
@@ -133,8 +134,37 @@ func (s *screenTeam) Screen(ctx context.Context, name string, each func(view.Fra
 	}
 }
 
-// Do carries out what a person has asked for.
+func (s *screenTeam) Drafts(ctx context.Context) (map[string]string, error) {
+	c, err := s.caller(ctx, s.team)
+	if err != nil {
+		return nil, err
+	}
+	return s.team.Drafts(ctx, c)
+}
+
+func (s *screenTeam) Keep(ctx context.Context, d view.Deed) error {
+	c, err := s.caller(ctx, s.team)
+	if err != nil {
+		return err
+	}
+	x := tool.Draft{Purpose: d.Purpose(), Text: d.Text}
+	if a, _ := view.ActionByID(d.Action); a.Operation == "ApprovalAnswer" {
+		x.Approval = d.Approval
+	}
+	return s.team.KeepDraft(ctx, c, x)
+}
+
+// Do carries out what a person has asked for, and drops the draft of its text.
 func (s *screenTeam) Do(ctx context.Context, d view.Deed) (view.Done, error) {
+	done, err := s.do(ctx, d)
+	if a, _ := view.ActionByID(d.Action); err == nil && !d.Preview && a.Asks != "" && a.Operation != "ReviewAdd" {
+		d.Text = ""
+		_ = s.Keep(ctx, d) // what it was for is done, and a draft that stays is seen
+	}
+	return done, err
+}
+
+func (s *screenTeam) do(ctx context.Context, d view.Deed) (view.Done, error) {
 	a, ok := view.ActionByID(d.Action)
 	if !ok {
 		return view.Done{}, team.Errorf(team.CodeInvalid, "unknown action %q", d.Action)

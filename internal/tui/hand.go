@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -403,8 +404,10 @@ func (r *run) ask(a view.Action, d view.Deed, e term.Event) {
 		under.mark = 0
 		o.under = &under
 	}
-	o.field.text = m.drafts[o.draft]
-	if o.field.text == "" {
+	o.draft = m.name + ": " + o.draft
+	o.field.text = cmp.Or(m.drafts[o.draft], m.kept[o.draft])
+	here := o.field.text != ""
+	if !here {
 		switch a.ID {
 		case "approve-edited":
 			o.field.text = string(m.request[d.Approval].Input)
@@ -419,21 +422,14 @@ func (r *run) ask(a view.Action, d view.Deed, e term.Event) {
 	}
 	o.field.at = len(o.field.text)
 	m.over = o
-	if o.comment() {
-		r.flush()
-		r.writing = &writing{deed: d, text: o.field.text, saved: o.field.text}
+	r.flush()
+	w := &writing{team: m.name, deed: d, comment: o.comment(), draft: o.draft, text: o.field.text, saved: o.field.text}
+	r.writing = w
+	if m.drafts[o.draft] != "" {
+		w.saved = ""
 	}
-}
-
-func (r *run) keepDraft() {
-	o := &r.m.over
-	if o.kind != inputOverlay || o.comment() { // a comment is kept in the ledger
-		return
-	}
-	if strings.TrimSpace(o.field.text) == "" {
-		delete(r.m.drafts, o.draft)
-	} else {
-		r.m.drafts[o.draft] = o.field.text
+	if !w.comment && !here {
+		r.readDraft(w)
 	}
 }
 
@@ -539,7 +535,6 @@ func (r *run) inputKey(e term.Event, why string) {
 	o := &m.over
 	switch {
 	case e.Key == "esc" || e.Key == "enter" && o.comment():
-		r.keepDraft()
 		r.flush()
 		if o.under != nil {
 			m.over = *o.under
@@ -564,10 +559,11 @@ func (r *run) inputKey(e term.Event, why string) {
 		}
 		d := o.deed
 		d.Text = o.field.text
-		r.keepDraft() // until the action has succeeded
-		draft := o.draft
+		w := r.writing
+		r.writing = nil
+		m.drafts[w.draft] = d.Text // until the action has succeeded, leaving asks for it
 		m.over = overlay{}
-		r.doThen(d, func(m *model) { delete(m.drafts, draft) })
+		r.doThen(d, func(m *model) { r.sent(w) })
 	default:
 		if o.field.key(e.Key) {
 			r.typed(e.At)

@@ -101,7 +101,8 @@ type model struct {
 	sent    string // id of the message whose receipts are shown
 	sentTo  string
 	receipt []view.Receipt
-	drafts  map[string]string // unsent text, by purpose
+	drafts  map[string]string // unsent text that the ledger does not have, by team and purpose
+	kept    map[string]string // the same of text that it has, as far as it was typed here
 	later   map[string]later  // needs that are put off
 }
 

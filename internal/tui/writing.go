@@ -12,10 +12,13 @@ import (
 // pauseInTyping is how long a hand rests before what it has typed is written down.
 const pauseInTyping = 600 * time.Millisecond
 
-// writing is a comment while it is typed. It is a draft in the ledger from the first pause
+// writing is a text while it is typed. It is a draft in the ledger from the first pause
 // on: no end of the screen loses more than what was typed since the last one.
 type writing struct {
+	team        string
 	deed        view.Deed
+	comment     bool   // of a review, which has a name once it is a draft
+	draft       string // key of another text in drafts and kept
 	text, saved string
 	at          time.Time // of the last key
 	busy        bool      // it is being written down
@@ -23,9 +26,60 @@ type writing struct {
 
 // typed takes note of what a hand has changed in a text.
 func (r *run) typed(at time.Time) {
-	r.keepDraft()
-	if w := r.writing; w != nil && r.m.over.comment() {
+	if w := r.writing; w != nil && r.m.over.kind == inputOverlay {
 		w.text, w.at = r.m.over.field.text, at
+		if !w.comment {
+			r.m.remember(w.draft, w.text)
+		}
+	}
+}
+
+// remember has the text of a field come back when the field is opened again.
+func (m *model) remember(draft, text string) {
+	if m.kept == nil {
+		m.kept = map[string]string{}
+	}
+	m.kept[draft] = text
+	if strings.TrimSpace(text) == "" {
+		delete(m.kept, draft)
+		delete(m.drafts, draft)
+	}
+}
+
+// readDraft puts what was kept of a text into its field. What is typed meanwhile stays behind it.
+func (r *run) readDraft(w *writing) {
+	t := r.team
+	if t == nil {
+		return
+	}
+	began, purpose := w.text, w.deed.Purpose()
+	r.async(r.teamCtx, func(ctx context.Context) func(*model) {
+		all, err := t.Drafts(ctx)
+		return func(m *model) {
+			o := &m.over
+			switch {
+			case r.writing != w || o.kind != inputOverlay:
+			case err != nil:
+				m.fail("the draft cannot be read:", err, team.HintOf(err))
+			case all[purpose] == "" || all[purpose] == w.text:
+			case w.text == began:
+				o.field = field{text: all[purpose], at: len(all[purpose])}
+				w.text, w.saved = all[purpose], all[purpose]
+				m.remember(w.draft, w.text)
+			case began == "":
+				o.field.text, o.field.at = all[purpose]+o.field.text, o.field.at+len(all[purpose])
+				r.typed(w.at)
+			}
+		}
+	})
+}
+
+// sent forgets a text that was sent.
+func (r *run) sent(w *writing) {
+	r.m.remember(w.draft, "")
+	w.text = "" // what is still being written down is dropped then
+	if !w.busy {
+		w.saved = ""
 	}
 }
 
@@ -73,6 +127,10 @@ const writingEnds = 5 * time.Second
 
 func (r *run) write(w *writing) {
 	t := r.team
+	if !w.comment {
+		r.keep(w)
+		return
+	}
 	if t == nil {
 		r.m.drafts[w.deed.Where()] = w.text // leaving asks for it
 		return
@@ -107,6 +165,35 @@ func (r *run) write(w *writing) {
 				r.readRequest(d.Approval)
 			case m.at == inChanges:
 				r.readPlace()
+			}
+		}
+	})
+}
+
+// keep writes down a text that is no comment.
+func (r *run) keep(w *writing) {
+	t, text := r.team, w.text
+	if t == nil || r.m.name != w.team {
+		r.m.drafts[w.draft], w.saved = text, text // leaving asks for it
+		return
+	}
+	d := w.deed
+	d.Text = text
+	w.busy = true
+	r.async(r.teamCtx, func(ctx context.Context) func(*model) {
+		err := t.Keep(context.WithoutCancel(ctx), d)
+		return func(m *model) {
+			w.busy, w.saved = false, text
+			switch {
+			case err != nil && w.text != "":
+				m.drafts[w.draft] = w.text
+				m.fail("the draft could not be kept:", err, team.HintOf(err))
+				return // it is tried again with the next key
+			case err == nil:
+				delete(m.drafts, w.draft)
+			}
+			if w.text != w.saved && (r.writing != w || m.over.kind != inputOverlay) {
+				r.write(w)
 			}
 		}
 	})

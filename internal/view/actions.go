@@ -170,6 +170,24 @@ func (a Action) Line(d Deed) string {
 	return strings.Join(words, " ")
 }
 
+// Purpose is what the text of a deed is for: "message builder", "reject 3". It is the same each time
+// that the action is begun on the same target.
+func (d Deed) Purpose() string {
+	a, _ := ActionByID(d.Action)
+	target := ""
+	switch {
+	case slices.Contains(a.On, OnApproval) && a.Operation == "ApprovalAnswer":
+		target = number(d.Approval)
+	case slices.Contains(a.On, OnMember):
+		target = d.Member
+	case slices.Contains(a.On, OnTask):
+		target = d.Task
+	case slices.Contains(a.On, OnMessage):
+		target = d.Message
+	}
+	return strings.TrimSpace(d.Action + " " + target)
+}
+
 // Where is the place of a comment: "cart.go:41".
 func (d Deed) Where() string {
 	if d.Lines == "" {

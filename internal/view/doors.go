@@ -53,6 +53,8 @@ type Source interface {
 	// Log returns the newest events of a kind of LogKinds, in order. all includes those that people
 	// need not read about, see Sentence.
 	Log(ctx context.Context, kind string, all bool) ([]Event, error)
+	// Drafts returns what the person has typed for actions and not sent, by Deed.Purpose.
+	Drafts(ctx context.Context) (map[string]string, error)
 }
 
 // Sinces are what the changes of a member can be compared with: where its branch began, its
@@ -78,6 +80,9 @@ type Hands interface {
 	// Do carries out a deed. Its errors are those of the operation, with a hint. An Action with
 	// Terminal uses the terminal of the process.
 	Do(ctx context.Context, d Deed) (Done, error)
+	// Keep keeps the Text of a deed that is not sent yet, or no longer if it is empty: see
+	// Source.Drafts. Do drops it when it succeeds.
+	Keep(ctx context.Context, d Deed) error
 }
 
 // Done is the result of a Deed.

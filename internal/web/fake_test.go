@@ -102,6 +102,10 @@ func (f *fake) Task(_ context.Context, id string) (view.TaskDetail, error) {
 	return view.TaskDetail{Task: view.Task{ID: id, Subject: evil, Status: team.TaskFailed}, Description: evil}, nil
 }
 
+func (f *fake) Drafts(context.Context) (map[string]string, error) { return nil, nil }
+
+func (f *fake) Keep(context.Context, view.Deed) error { return nil }
+
 func (f *fake) Dependencies(context.Context) (map[string][]string, error) { return nil, nil }
 
 func (f *fake) Receipts(context.Context, string) ([]view.Receipt, error) { return nil, nil }
