@@ -44,16 +44,18 @@ type talk struct {
 	have bool
 	stop context.CancelFunc
 
-	told    map[string]bool   // needs that were announced
-	events  map[string]bool   // events that were
-	newest  time.Time         // of the events that were announced
-	seen    map[int64]string  // requests that stand on the screen as a whole, by their hash
-	shown   time.Time         // when the last of them was written
-	last    time.Time         // of the last line that was typed
-	menu    []view.Deed       // the numbered list that was written last
-	first   []view.Command    // the numbered list of first commands, where there is no team
-	asks    func(text string) // takes the next line
-	sent    string            // message whose receipt is told
+	told    map[string]view.Need // needs that were announced
+	numbers []string             // ids of needs by their number, which they keep until needs lists them anew
+	own     []view.Deed          // done here, and not yet seen in an event
+	events  map[string]bool      // events that were
+	newest  time.Time            // of the events that were announced
+	seen    map[int64]string     // requests that stand on the screen as a whole, by their hash
+	shown   time.Time            // when the last of them was written
+	last    time.Time            // of the last line that was typed
+	menu    []view.Deed          // the numbered list that was written last
+	first   []view.Command       // the numbered list of first commands, where there is no team
+	asks    func(text string)    // takes the next line
+	sent    string               // message whose receipt is told
 	sentTo  string
 	receipt string
 }
@@ -110,7 +112,7 @@ func (t *talk) say(format string, args ...any) {
 }
 
 func (t *talk) begin() {
-	t.told, t.events, t.seen = map[string]bool{}, map[string]bool{}, map[int64]string{}
+	t.told, t.events, t.seen = map[string]view.Need{}, map[string]bool{}, map[int64]string{}
 	if t.p.Team != "" {
 		t.open(t.p.Team)
 		return
@@ -187,7 +189,8 @@ func (t *talk) open(name string) {
 	}
 	first := t.name == ""
 	t.name, t.team, t.have, t.snap, t.sent = name, nil, false, view.Snapshot{}, ""
-	t.told, t.events, t.seen, t.newest = map[string]bool{}, map[string]bool{}, map[int64]string{}, time.Time{}
+	t.told, t.events, t.seen, t.newest = map[string]view.Need{}, map[string]bool{}, map[int64]string{}, time.Time{}
+	t.numbers, t.own = nil, nil
 	ctx, cancel := context.WithCancel(t.ctx)
 	t.stop = cancel
 	t.all.Go(func() {
@@ -266,19 +269,18 @@ func (t *talk) snapshot(s view.Snapshot, asked map[int64]view.Request, first boo
 		t.say("changed %s: %s.", clock(time.Now()), again)
 	}
 	present := map[string]bool{}
-	for i, n := range s.Needs {
+	for _, n := range s.Needs {
+		t.number(n)
+	}
+	for _, n := range s.Needs {
 		id := needID(n)
 		present[id] = true
-		if !t.told[id] {
-			t.told[id] = true
-			t.need(i, n, asked[n.Approval])
+		if _, ok := t.told[id]; !ok {
+			t.told[id] = n
+			t.need(n, asked[n.Approval])
 		}
 	}
-	for id := range t.told {
-		if !present[id] {
-			delete(t.told, id)
-		}
-	}
+	var fresh []view.Event
 	for _, e := range s.Events {
 		key := fmt.Sprint(e.At.UnixMilli(), e.What, e.ID, e.Text)
 		if t.events[key] {
@@ -286,15 +288,83 @@ func (t *talk) snapshot(s view.Snapshot, asked map[int64]view.Request, first boo
 		}
 		t.events[key] = true
 		if had && !e.At.Before(t.newest) && e.Text != "" {
-			t.say("changed %s: %s.", clock(e.At), view.Clean(e.Text))
+			fresh = append(fresh, e)
 		}
 		if e.At.After(t.newest) {
 			t.newest = e.At
 		}
 	}
+	for i, id := range t.numbers {
+		n, ok := t.told[id]
+		if !ok || present[id] {
+			continue
+		}
+		delete(t.told, id)
+		if !slices.ContainsFunc(fresh, func(e view.Event) bool { return tells(e, n) }) {
+			t.say("gone: %d, %s.", i+1, needName(n))
+		}
+	}
+	own := map[int]bool{}
+	for _, e := range fresh {
+		if i := slices.IndexFunc(t.own, func(d view.Deed) bool { return did(d, e) }); i >= 0 {
+			own[i] = true
+			continue
+		}
+		t.say("changed %s: %s.", clock(e.At), view.Clean(e.Text))
+	}
+	left := t.own[:0:0]
+	for i, d := range t.own {
+		if !own[i] {
+			left = append(left, d)
+		}
+	}
+	t.own = left
 	if t.sent != "" {
 		t.tellReceipt()
 	}
+}
+
+// tells reports whether an event says what became of a need.
+func tells(e view.Event, n view.Need) bool {
+	return n.Approval != 0 && strings.HasPrefix(e.What, team.ApprovalEvents) && e.ID == strconv.FormatInt(n.Approval, 10) ||
+		n.Kind == view.NeedTask && strings.HasPrefix(e.What, team.TaskEvents) && e.ID == n.Task
+}
+
+// did reports whether an event is what a deed of this screen has done, which was told then.
+func did(d view.Deed, e view.Event) bool {
+	a, _ := view.ActionByID(d.Action)
+	switch {
+	case e.Who != view.By("", "screen"):
+		return false
+	case a.Operation == "ApprovalAnswer":
+		return strings.HasPrefix(e.What, team.ApprovalEvents) && e.ID == strconv.FormatInt(d.Approval, 10)
+	case a.ID == "add-task":
+		subject, _, _ := strings.Cut(strings.TrimSpace(d.Text), "\n")
+		return e.What == team.EventTaskCreated && strings.HasSuffix(e.Text, e.ID+" "+strings.TrimSpace(subject))
+	case slices.Contains(a.On, view.OnTask) && d.Task != "":
+		return strings.HasPrefix(e.What, team.TaskEvents) && e.ID == d.Task
+	case a.ID == "review-task" && (e.What == team.EventTaskCreated || e.What == team.EventTaskAssigned):
+		return true
+	}
+	return d.Member != "" && e.ID == d.Member
+}
+
+// needName names a need in a sentence: "permission 3 of builder".
+func needName(n view.Need) string {
+	if n.Member != "" {
+		return n.Name() + " of " + view.Clean(n.Member)
+	}
+	return n.Name()
+}
+
+// number returns the number of a need, and gives it the next one if it has none.
+func (t *talk) number(n view.Need) int {
+	id := needID(n)
+	if i := slices.Index(t.numbers, id); i >= 0 {
+		return i + 1
+	}
+	t.numbers = append(t.numbers, id)
+	return len(t.numbers)
 }
 
 func needsWords(n int) string {
@@ -309,7 +379,7 @@ func needsWords(n int) string {
 
 // need writes a need in one line. If the line contains the whole request, the person has seen it
 // and may answer it.
-func (t *talk) need(i int, n view.Need, r view.Request) {
+func (t *talk) need(n view.Need, r view.Request) {
 	what := []string{n.Name()}
 	if n.Member != "" {
 		what = append(what, n.Member)
@@ -328,7 +398,11 @@ func (t *talk) need(i int, n view.Need, r view.Request) {
 	if !n.Since.IsZero() {
 		what = append(what, "waits "+inWords(time.Since(n.Since)))
 	}
-	t.say("needs you %d of %d: %s", i+1, len(t.snap.Needs), strings.Join(slices.DeleteFunc(what, func(s string) bool { return s == "" }), ", "))
+	number := fmt.Sprint(t.number(n))
+	if len(t.numbers) == len(t.snap.Needs) { // none has gone
+		number += fmt.Sprintf(" of %d", len(t.snap.Needs))
+	}
+	t.say("needs you %s: %s", number, strings.Join(slices.DeleteFunc(what, func(s string) bool { return s == "" }), ", "))
 	if whole {
 		t.seen[r.ID], t.shown = r.Seen(), time.Now()
 	}

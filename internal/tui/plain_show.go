@@ -17,8 +17,13 @@ func (t *talk) look(name, rest string) bool {
 	case "needs":
 		t.say("%s.", needsWords(len(t.snap.Needs)))
 		asked := requestsOf(t.ctx, t.team, t.snap)
-		for i, n := range t.snap.Needs {
-			t.need(i, n, asked[n.Approval])
+		t.numbers = nil
+		for _, n := range t.snap.Needs {
+			t.number(n)
+			t.told[needID(n)] = n
+		}
+		for _, n := range t.snap.Needs {
+			t.need(n, asked[n.Approval])
 		}
 	case "members":
 		m := t.model()
@@ -32,7 +37,7 @@ func (t *talk) look(name, rest string) bool {
 			t.task(x)
 		}
 		if more := t.snap.Count().Total - len(t.snap.Tasks); more > 0 {
-			t.say("and %d tasks more.", more)
+			t.say("and %s more.", counted(more, "task"))
 		}
 	case "mail":
 		list, err := t.team.Mail(t.ctx)
@@ -159,7 +164,7 @@ func (t *talk) changesOf(name string) {
 		if c.Reviewed[f.Path] {
 			reviewed = ", reviewed"
 		}
-		t.say("file %s, %s, %d lines more, %d fewer%s", f.Path, f.State, f.Added, f.Removed, reviewed)
+		t.say("file %s, %s, %s more, %d fewer%s", f.Path, f.State, counted(f.Added, "line"), f.Removed, reviewed)
 		for _, l := range f.Lines {
 			switch l.Kind {
 			case view.Added:
@@ -206,8 +211,13 @@ func (t *talk) thing(what string) (view.Target, bool) {
 			return on, true
 		}
 	}
-	if n, err := strconv.Atoi(id); err == nil && (kind == "" || kind == "need") && n >= 1 && n <= len(t.snap.Needs) {
-		return m.needRows().items[n-1].on, true
+	if n, err := strconv.Atoi(id); err == nil && (kind == "" || kind == "need") && n >= 1 && n <= len(t.numbers) {
+		for _, it := range m.needRows().items {
+			if it.id == t.numbers[n-1] {
+				return it.on, true
+			}
+		}
+		return view.Target{}, false
 	}
 	if x := m.taskOf(id); x != nil && kind == "" {
 		return view.Target{Thing: view.OnTask, Task: x, Member: m.memberOf(x.Owner)}, true
@@ -218,7 +228,7 @@ func (t *talk) thing(what string) (view.Target, bool) {
 func (t *talk) show(what string) {
 	on, ok := t.thing(what)
 	if !ok {
-		t.say("there is no %q: the number of a need, the name of a member, the id of a task.", what)
+		t.nothing(what)
 		return
 	}
 	m := t.model()
@@ -253,7 +263,7 @@ func (t *talk) show(what string) {
 			return
 		}
 		if d.Branch != "" {
-			t.say("branch %s, %d commits ahead, %d files dirty", d.Branch, max(0, d.Ahead), d.Dirty)
+			t.say("branch %s, %s ahead, %s dirty", d.Branch, counted(max(0, d.Ahead), "commit"), counted(d.Dirty, "file"))
 		}
 	case on.Need != nil:
 		t.say("%s. %s", on.Need.Text, on.Need.Command)
@@ -264,13 +274,14 @@ func (t *talk) show(what string) {
 func (t *talk) choices(what string) {
 	on, ok := t.thing(what)
 	if !ok && what != "" {
-		t.say("there is no %q: the number of a need, the name of a member, the id of a task.", what)
+		t.nothing(what)
 		return
 	}
 	if !ok {
 		on = view.Target{Thing: view.OnTeam}
 	}
 	t.menu = nil
+	t.say("what can be done with %s:", t.called(on))
 	for _, a := range view.ActionsOn(on) {
 		if t.p.ReadOnly && a.Operation != "" {
 			continue
@@ -278,4 +289,34 @@ func (t *talk) choices(what string) {
 		t.menu = append(t.menu, on.Deed(a))
 		t.say("%d: %s", len(t.menu), a.Title)
 	}
+}
+
+// nothing says that there is no such thing, or no longer.
+func (t *talk) nothing(what string) {
+	if n, err := strconv.Atoi(strings.TrimPrefix(what, "need ")); err == nil && n >= 1 && n <= len(t.numbers) {
+		t.say("need %d is gone: needs lists what needs you.", n)
+		return
+	}
+	t.say("there is no %q: the number of a need, the name of a member, the id of a task.", what)
+}
+
+// called names the target of actions.
+func (t *talk) called(on view.Target) string {
+	switch {
+	case on.Need != nil && on.Thing != view.OnTask:
+		return needName(*on.Need)
+	case on.Task != nil:
+		return "task " + on.Task.ID + " " + view.Clean(on.Task.Subject)
+	case on.Member != nil:
+		return "member " + view.Clean(on.Member.Name)
+	}
+	return "team " + view.Clean(t.name)
+}
+
+// counted is a number of things: "1 line", "2 lines".
+func counted(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }

@@ -1,9 +1,12 @@
 package tui
 
 import (
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/teamctl/teamctl/internal/view"
+	"github.com/teamctl/teamctl/team"
 )
 
 // TestPlainWords checks that every action is a word of the plain screen, and that no word has two meanings.
@@ -65,4 +68,76 @@ func must(a view.Action, ok bool) view.Action {
 		panic("no such action")
 	}
 	return a
+}
+
+// TestPlainNumbers checks that a number leads to the same need until the needs are listed anew, and that a
+// need that goes without an event is said to be gone.
+func TestPlainNumbers(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	told := func() string {
+		s := out.String()
+		out.Reset()
+		return s
+	}
+	talk := &talk{p: &Plain{Out: &out}, ctx: t.Context(), name: "demo", team: &fuzzed{}, told: map[string]view.Need{}, events: map[string]bool{}, seen: map[int64]string{}}
+	needs := []view.Need{
+		{Kind: view.NeedPlan, Member: "ann", Approval: 2, Text: "a plan"}, {Kind: view.NeedDialog, Member: "bob", Text: "a question"},
+		{Kind: view.NeedTask, Task: "3", Text: "exit 1"},
+	}
+	snap := view.Snapshot{Team: "demo", Needs: needs, Members: []view.Member{{Name: "ann"}, {Name: "bob"}}, Tasks: []view.Task{{ID: "3", Subject: "lint", Status: team.TaskFailed}}}
+	by := view.By("", "screen")
+	has := func(want ...string) {
+		t.Helper()
+		got := told()
+		for _, w := range want {
+			if !strings.Contains(got, w) {
+				t.Errorf("no %q in\n%s", w, got)
+			}
+		}
+		if len(want) == 0 && got != "" {
+			t.Errorf("told:\n%s", got)
+		}
+	}
+	talk.snapshot(snap, nil, true)
+	has("needs you 1 of 3: plan 2, ann", "needs you 2 of 3: dialog", "needs you 3 of 3: task 3")
+
+	talk.own = []view.Deed{{Action: "approve", Approval: 2}}
+	approved := view.Event{At: time.Unix(5, 0), Who: by, What: team.EventApprovalApproved, ID: "2", Text: by + ", approved 2"}
+	snap.Needs, snap.Events = needs[1:], []view.Event{approved}
+	talk.snapshot(snap, nil, false)
+	has() // it was told when it was done
+	talk.choices("3")
+	has("what can be done with task 3 lint:\n1: ")
+	talk.show("1")
+	has("need 1 is gone: ")
+
+	snap.Needs = append([]view.Need{{Kind: view.NeedPlan, Member: "ann", Approval: 4, Text: "another"}}, needs[2])
+	approved.At, approved.Text = time.Unix(6, 0), by+", approved 2 again"
+	snap.Events = append(snap.Events, approved)
+	talk.snapshot(snap, nil, false)
+	has("needs you 4: plan 4, ann", "gone: 2, dialog of bob.", "approved 2 again")
+	if on, ok := talk.thing("4"); !ok || on.Need.Approval != 4 {
+		t.Errorf("4 is %+v", on.Need)
+	}
+	talk.look("needs", "")
+	has("2 need you.", "needs you 1 of 2: plan 4, ann", "needs you 2 of 2: task 3")
+	if on, ok := talk.thing("2"); !ok || on.Need.Task != "3" {
+		t.Errorf("2 is %+v", on.Need)
+	}
+	for d, e := range map[view.Deed]view.Event{
+		{Action: "retry", Task: "3"}:                       {What: team.EventTaskRetried, ID: "3"},
+		{Action: "assign", Task: "3", Text: "ann"}:         {What: team.EventTaskAssigned, ID: "3"},
+		{Action: "send-review", Member: "ann"}:             {What: team.EventReviewSent, ID: "ann"},
+		{Action: "add-task", Text: "write it\nwith tests"}: {What: team.EventTaskCreated, ID: "7", Text: by + ", added 7 write it"},
+	} {
+		e.Who = by
+		if !did(d, e) {
+			t.Errorf("%+v is told twice: %+v", d, e)
+		}
+		e.Who = "ann"
+		if did(d, e) {
+			t.Errorf("%+v of another is not told", e)
+		}
+	}
 }

@@ -303,6 +303,9 @@ func (t *talk) do(a view.Action, d view.Deed, now time.Time, burst bool) {
 	t.carry(a, d)
 }
 
+// ownKept is how many deeds are compared with the events that come after them.
+const ownKept = 8
+
 func (t *talk) carry(a view.Action, d view.Deed) {
 	// What was begun is brought to an end, though the screen is left meanwhile.
 	done, err := t.team.Do(context.WithoutCancel(t.ctx), d)
@@ -312,6 +315,7 @@ func (t *talk) carry(a view.Action, d view.Deed) {
 	case a.Terminal:
 		t.say("back from %s.", d.Member)
 	default:
+		t.own = append(t.own[max(0, len(t.own)-ownKept):], d)
 		t.say("%s.", strings.TrimSuffix(done.Said, "."))
 		if done.Message != "" {
 			t.sent, t.sentTo, t.receipt = done.Message, d.Member, ""
