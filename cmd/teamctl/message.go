@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
@@ -78,11 +77,7 @@ func (a *app) showMessage(m tool.MessageInfo) {
 		a.out.line("%-12s %s", "  "+d.Recipient, printable(line))
 	}
 	a.out.line("text")
-	text := m.Text
-	if f, ok := inbox.Parse(text); ok {
-		text = inbox.Describe(f)
-	}
-	for _, l := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
+	for _, l := range strings.Split(strings.TrimRight(tool.Speak(m.Message).Text, "\n"), "\n") {
 		a.out.line("  %s", printable(l))
 	}
 }
@@ -236,16 +231,7 @@ func addressee(m ledger.Message) string {
 	return m.To
 }
 
-// preview summarises a message in a few words, a protocol message by its kind.
-func preview(m ledger.Message) string {
-	text := m.Summary
-	if text == "" {
-		text = m.Text
-		if f, ok := inbox.Parse(text); ok {
-			text = inbox.Describe(f)
-		}
-	}
-	return view.Clean(inbox.Summary("", text))
-}
+// preview summarises a message in a few words.
+func preview(m ledger.Message) string { return view.Clean(tool.Speak(m).Line) }
 
 func clockOf(ms int64) string { return time.UnixMilli(ms).Format("15:04:05") }

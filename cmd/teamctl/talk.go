@@ -1,7 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"time"
@@ -24,11 +27,12 @@ func newSend(a *app) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "send MEMBER TEXT...",
-		Short: "Send a message to a member",
+		Short: "Send a message to a member, or to a group of them",
 		Long: `Send a message to a member. It is stored before this command returns and then written
 to the member's mailbox; the delivery state is reported as far as there is evidence. A
 recipient that has never read its mail, as a plain command may, is reported. - reads
-the text from standard input.
+the text from standard input. 'worker-*' sends a message to each member whose name is
+worker- and a number, with a receipt of its own.
 
 --wait waits until the message is accepted, read or answered. The exit status is 8
 after the time limit, and 4 if the message is dropped because the member has left.`,
@@ -36,7 +40,8 @@ after the time limit, and 4 if the message is dropped because the member has lef
   teamctl send builder "stop touching main.go" --wait=read --timeout 1m
   teamctl send reviewer --forward 3f2a
   git diff | teamctl send reviewer - --summary "diff to review"
-  teamctl send builder "run the tests" --kind task_request`,
+  teamctl send builder "run the tests" --kind task_request
+  teamctl send 'worker-*' "the tests are green again"`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if in.Forward != "" {
 				return takes(1, -1, "the name of a member")(cmd, args)
@@ -138,40 +143,73 @@ func (a *app) message(words []string) (string, error) {
 
 func (a *app) send(ctx context.Context, in tool.SendIn, want team.DeliveryState, timeout time.Duration) error {
 	return a.withTeam(ctx, func(t *tool.Team, c tool.Caller) error {
-		sent, err := t.Send(ctx, c, in)
+		names, group, err := t.Alike(ctx, c, in.Recipient)
 		if err != nil {
 			return err
 		}
-		if sent.Approval != 0 {
-			if !a.out.value(sent) {
-				a.out.line("not sent yet: it waits for approval %d", sent.Approval)
+		if !group {
+			sent, late, err := a.sendOne(ctx, t, c, in, want, timeout)
+			if err == nil && (late == nil || !a.out.json) {
+				a.out.value(sent)
 			}
-			return nil
+			return errors.Join(err, late)
 		}
-		var late error
-		if want != "" {
-			sent.Deliveries, late = t.Await(ctx, sent.MessageID, want, timeout)
+		each := a.out.format == formatName || a.out.format == formatJSONL
+		all, late := tool.Sent{Success: true, Message: fmt.Sprintf("Message sent to %d member(s) of %s", len(names), in.Recipient)}, error(nil)
+		for _, name := range names {
+			one := in
+			one.Recipient = name
+			if in.IdemKey != "" {
+				one.IdemKey += ":" + name
+			}
+			sent, slow, err := a.sendOne(ctx, t, c, one, want, timeout)
+			if err != nil {
+				return err
+			}
+			all.Recipients, all.Deliveries = append(all.Recipients, name), append(all.Deliveries, sent.Deliveries...)
+			all.NotReading, late = append(all.NotReading, sent.NotReading...), cmp.Or(late, slow)
+			if each {
+				a.out.value(sent)
+			}
 		}
-		if late != nil && a.out.json {
-			return late
-		}
-		if a.out.value(sent) {
-			return nil
-		}
-		if len(sent.Deliveries) == 0 {
-			a.out.line("%s", sent.Message)
-		}
-		for _, d := range sent.Deliveries {
-			a.out.line("%s: %s", d.Recipient, delivered(d))
-		}
-		if says := tool.SaysNotReading(sent.NotReading); says != "" {
-			a.out.note("%s", says)
-		}
-		if want == "" && len(sent.Deliveries) > 0 {
-			a.out.hint("teamctl message show %s", sent.MessageID[:8])
+		if !each && (late == nil || !a.out.json) {
+			a.out.value(all)
 		}
 		return late
 	})
+}
+
+// sendOne sends a message, and says how far it has come unless the output is JSON. late is why it has
+// not come as far as wanted.
+func (a *app) sendOne(ctx context.Context, t *tool.Team, c tool.Caller, in tool.SendIn, want team.DeliveryState, timeout time.Duration) (sent tool.Sent, late, err error) {
+	if sent, err = t.Send(ctx, c, in); err != nil {
+		return sent, nil, err
+	}
+	if sent.Approval != 0 {
+		if !a.out.json && a.out.format != formatName {
+			a.out.line("not sent yet: it waits for approval %d", sent.Approval)
+		}
+		return sent, nil, nil
+	}
+	if want != "" {
+		sent.Deliveries, late = t.Await(ctx, sent.MessageID, want, timeout)
+	}
+	if a.out.json || a.out.format == formatName {
+		return sent, late, nil
+	}
+	if len(sent.Deliveries) == 0 {
+		a.out.line("%s", sent.Message)
+	}
+	for _, d := range sent.Deliveries {
+		a.out.line("%s: %s", d.Recipient, delivered(d))
+	}
+	if says := tool.SaysNotReading(sent.NotReading); says != "" {
+		a.out.note("%s", says)
+	}
+	if want == "" && len(sent.Deliveries) > 0 {
+		a.out.hint("teamctl message show %s", sent.MessageID[:8])
+	}
+	return sent, late, nil
 }
 
 // delivered reports how far a message has come, according to the evidence.

@@ -187,6 +187,9 @@ func (s *screenTeam) do(ctx context.Context, d view.Deed) (view.Done, error) {
 	if a.ID == "merge-ready" {
 		return s.mergeReady(ctx, a, d)
 	}
+	if a.ID == "message-group" {
+		return s.messageGroup(ctx, d)
+	}
 	in, err := deedInput(a, d)
 	if err != nil {
 		return view.Done{}, err
@@ -256,6 +259,31 @@ func (s *screenTeam) do(ctx context.Context, d view.Deed) (view.Done, error) {
 		done.Said = a.Title + " " + d.Member + ": done"
 	}
 	return done, nil
+}
+
+// messageGroup sends a message to each member of a group.
+func (s *screenTeam) messageGroup(ctx context.Context, d view.Deed) (view.Done, error) {
+	c, err := s.caller(ctx, s.team)
+	if err != nil {
+		return view.Done{}, err
+	}
+	names, ok, err := s.team.Alike(ctx, c, d.Group)
+	if !ok && err == nil {
+		err = team.Errorf(team.CodeInvalid, "%q names no group", d.Group).WithHint("worker-*")
+	}
+	if err != nil {
+		return view.Done{}, err
+	}
+	message, _ := view.ActionByID("message")
+	var ids []string
+	for _, name := range names {
+		one, err := s.Do(ctx, view.Deed{Action: message.ID, Member: name, Text: d.Text})
+		if err != nil {
+			return view.Done{}, team.Errorf(team.CodeOf(err), "%d of %d are written to, not %s: %w", len(ids), len(names), name, err)
+		}
+		ids = append(ids, one.Message)
+	}
+	return view.Done{Said: fmt.Sprintf("%d of %s are written to", len(ids), d.Group), Message: strings.Join(ids, ",")}, nil
 }
 
 // caller is the person at the screen: the log says by which one.

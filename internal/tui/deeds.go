@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/teamctl/teamctl/internal/view"
@@ -33,7 +34,7 @@ func (r *run) doThen(d view.Deed, then func(*model)) {
 			}
 			m.say(done.Said, false)
 			if done.Message != "" {
-				m.sent, m.sentTo, m.receipt, m.toast = done.Message, d.Member, nil, ""
+				m.sent, m.sentTo, m.receipt, m.toast = done.Message, cmp.Or(d.Group, d.Member), nil, ""
 				r.readReceipt()
 			}
 		}

@@ -332,22 +332,35 @@ func (m *model) scrolled(lines []string, height int) []string {
 	return lines
 }
 
+// messageLines returns a message. Of a protocol message it is one line, until it is opened.
 func (m *model) messageLines(x view.Message, width, height int) []string {
 	to := view.Clean(x.To)
 	if to == "" {
 		to = "all"
 	}
 	lines := []string{m.style.Bold(view.Cut(view.Clean(x.From)+" to "+to+"  "+x.At.Local().Format("15:04:05"), width)), ""}
-	lines = append(lines, wrapped(safe(x.Text), width)...)
+	if text := safe(x.Text); x.Said != "" && !m.opened[messageID(x)] {
+		lines = append(lines, view.Cut(x.Line(), width))
+		if strings.TrimSpace(text) != x.Line() {
+			lines = append(lines, m.style.Dim(m.keys.hint("open", "shows all of it")))
+		}
+	} else {
+		lines = append(lines, wrapped(text, width)...)
+	}
 	lines = append(lines, "")
 	for _, r := range x.Receipts {
-		line := fmt.Sprintf("%s  %s %s", view.Clean(r.To), r.State, r.At.Local().Format("15:04:05"))
-		if r.Reason != "" {
-			line += ": " + view.Clean(r.Reason)
-		}
-		lines = append(lines, view.Cut(line, width))
+		lines = append(lines, view.Cut(fmt.Sprintf("%s  %s", view.Clean(r.To), receiptWords(r)), width))
 	}
 	return m.scrolled(lines, height)
+}
+
+// receiptWords is how far a message has come to one recipient.
+func receiptWords(r view.Receipt) string {
+	line := fmt.Sprintf("%s %s", r.State, r.At.Local().Format("15:04:05"))
+	if r.Reason != "" {
+		line += ": " + view.Clean(r.Reason)
+	}
+	return line
 }
 
 func (m *model) mergeLines(x view.Merge, width, height int) []string {

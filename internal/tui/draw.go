@@ -399,6 +399,9 @@ func (m *model) untitled(f *frame, s group, room int) []string {
 	return out
 }
 
+// mailBeside is the width from which a message is shown beside the list, which needs the room.
+const mailBeside = 160
+
 // drawPlace draws a place with its lists, and the selected item beside or below them.
 func (m *model) drawPlace(f *frame, room int) {
 	if len(m.sections) == 0 {
@@ -416,7 +419,7 @@ func (m *model) drawPlace(f *frame, room int) {
 		}
 		return
 	}
-	beside := m.cols >= 110 && m.at != inTeams && m.at != inUsage
+	beside := m.cols >= 110 && m.at != inTeams && m.at != inUsage && (m.at != inMail || m.cols >= mailBeside)
 	below := !beside && room >= 14 && m.at != inTeams && m.at != inUsage
 	switch {
 	case beside:

@@ -17,16 +17,6 @@ const (
 	alike   = 3
 )
 
-// stem returns what members with alike names have in common, "worker-*" for worker-12, and "" for a
-// name without a number.
-func stem(name string) string {
-	head := strings.TrimRight(name, "0123456789")
-	if head == name || head == "" {
-		return ""
-	}
-	return head + "*"
-}
-
 // crew is members that share a row while it is closed.
 type crew struct {
 	id, title string
@@ -40,15 +30,15 @@ func (m *model) crews(list []view.Member) (out []crew) {
 	names := map[string]int{}
 	if len(list) > grouped && m.filter == "" {
 		for _, x := range list {
-			names[stem(x.Name)]++
+			names[view.GroupOf(x.Name)]++
 		}
 	}
 	at := map[string]int{}
 	for _, x := range list {
 		id, title := "", ""
 		switch r := m.memberRank(x); {
-		case stem(x.Name) != "" && names[stem(x.Name)] >= alike:
-			title = stem(x.Name)
+		case view.GroupOf(x.Name) != "" && names[view.GroupOf(x.Name)] >= alike:
+			title = view.GroupOf(x.Name)
 			id = "members:" + title
 		case len(list) > fold && r >= 4 && m.filter == "":
 			title = map[bool]string{true: "idle", false: "not running"}[r == 4]
@@ -67,7 +57,11 @@ func (m *model) crews(list []view.Member) (out []crew) {
 // crewItem is the row of members that share one.
 func (m *model) crewItem(c crew) item {
 	open := m.opened[c.id]
-	return item{id: c.id, text: c.title, on: view.Target{Thing: view.OnTeam}, line: func(w int) string {
+	on := view.Target{Thing: view.OnTeam}
+	if view.GroupOf(c.members[0].Name) == c.title {
+		on = view.Target{Thing: view.OnGroup, Group: c.title}
+	}
+	return item{id: c.id, text: c.title, on: on, line: func(w int) string {
 		sign := "+"
 		if open {
 			sign = "-"

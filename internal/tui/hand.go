@@ -272,8 +272,11 @@ func (r *run) open() {
 		m.enterDiff()
 	case on.Thing == view.OnTask && on.Task != nil && (m.at == inTasks || on.Need != nil):
 		r.openLog(on.Task.ID)
-	case on.Message != nil:
-		// It is open beside or below the list.
+	case on.Message != nil: // it is beside or below the list
+		if m.opened == nil {
+			m.opened = map[string]bool{}
+		}
+		m.opened[it.id] = !m.opened[it.id]
 	case on.Thing == view.OnTask:
 		r.goTo(inTasks)
 		m.refresh()
@@ -378,6 +381,8 @@ func (r *run) ask(a view.Action, d view.Deed, e term.Event) {
 		what = fmt.Sprintf("request %d of %s", d.Approval, d.Member)
 	} else if t := m.target(); t.Thing == view.OnTask && a.ID != "message" {
 		what = "task " + d.Task
+	} else if d.Group != "" {
+		what = d.Group
 	} else if a.ID == "edit-comment" {
 		what = d.Comment
 	} else if d.Approval != 0 && a.Operation == "ReviewAdd" {

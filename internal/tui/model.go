@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -74,24 +75,26 @@ type model struct {
 	task     map[string]view.TaskDetail
 	screen   view.Frame // of the member screenOf
 	screenOf string
+	mail     []view.Message
+	opens    bool // the mail is being read for the first time since it was opened
+	usage    view.Usage
+	changes  view.Changes
+	files    []view.FileDiff
+	merges   []view.Merge
+	since    string // what changes are compared with, one of view.Sinces
+	diff     cursor // in the changes of the selected file
+	drawn    *shownDiff
+	unified  bool // changes in one column, even if there is room for two
+	deps     map[string][]string
+	tasksAs  string // list, board, graph
+	logged   logged
+	past     past
+	opened   map[string]bool // rows that members share, by id
+	dividers dividers
+
 	// screenFrom is the place from which the whole screen was opened, and screenRow the row there.
 	screenFrom place
 	screenRow  string
-	mail       []view.Message
-	usage      view.Usage
-	changes    view.Changes
-	files      []view.FileDiff
-	merges     []view.Merge
-	since      string // what changes are compared with, one of view.Sinces
-	diff       cursor // in the changes of the selected file
-	drawn      *shownDiff
-	unified    bool // changes in one column, even if there is room for two
-	deps       map[string][]string
-	tasksAs    string // list, board, graph
-	logged     logged
-	past       past
-	opened     map[string]bool // rows that members share, by id
-	dividers   dividers
 
 	over overlay
 
@@ -397,7 +400,7 @@ func (m *model) receiptLine() string {
 				counts[string(x.State)] = 0
 			}
 		}
-		line = "to all: " + strings.Join(parts, ", ")
+		line = "to " + view.Clean(cmp.Or(m.sentTo, "all")) + ": " + strings.Join(parts, ", ")
 	}
 	if r.Reason != "" {
 		line += ": " + view.Clean(r.Reason)

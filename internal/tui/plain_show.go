@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -45,16 +46,9 @@ func (t *talk) look(name, rest string) bool {
 			t.fail(err)
 			return true
 		}
+		list = slices.SortedStableFunc(slices.Values(list), func(a, b view.Message) int { return a.At.Compare(b.At) })
 		for _, x := range list[max(0, len(list)-20):] {
-			to := x.To
-			if to == "" {
-				to = "all"
-			}
-			state := ""
-			if len(x.Receipts) > 0 {
-				state = ", " + string(x.Receipts[0].State)
-			}
-			t.say("message %.8s, %s, %s to %s: %s%s", x.ID, clock(x.At), x.From, to, spoken(x), state)
+			t.message(x)
 		}
 	case "usage":
 		u, err := t.team.Usage(t.ctx)
@@ -225,7 +219,47 @@ func (t *talk) thing(what string) (view.Target, bool) {
 	return view.Target{}, false
 }
 
+// message writes a message in one line.
+func (t *talk) message(x view.Message) {
+	to := x.To
+	if to == "" {
+		to = "all"
+	}
+	state := view.Reached(x.Receipts)
+	if state != "" {
+		state = ", " + state
+	}
+	t.say("message %.8s, %s, %s to %s: %s%s", x.ID, clock(x.At), x.From, to, x.Line(), state)
+}
+
+// showMessage writes the message whose id begins so, with how far it has come to each.
+func (t *talk) showMessage(id string) {
+	list, err := t.team.Mail(t.ctx)
+	if err != nil {
+		t.fail(err)
+		return
+	}
+	for _, x := range list {
+		if id == "" || !strings.HasPrefix(x.ID, id) {
+			continue
+		}
+		t.message(x)
+		for line := range strings.SplitSeq(safe(x.Text), "\n") {
+			t.say("text: %s", line)
+		}
+		for _, r := range x.Receipts {
+			t.say("to %s: %s", r.To, receiptWords(r))
+		}
+		return
+	}
+	t.say("there is no message %q: mail lists them.", id)
+}
+
 func (t *talk) show(what string) {
+	if id, ok := strings.CutPrefix(what, "message "); ok {
+		t.showMessage(strings.TrimSpace(id))
+		return
+	}
 	on, ok := t.thing(what)
 	if !ok {
 		t.nothing(what)

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -20,7 +21,7 @@ var plainWords = []word{
 	{"members", "", "the members and what they do"},
 	{"tasks", "", "the tasks that matter now"},
 	{"mail", "", "the newest messages"},
-	{"show", "THING", "a need by its number, a member by its name, a task by its id, request 3"},
+	{"show", "THING", "a need by its number, a member by its name, a task by its id, request 3, message 3f2a"},
 	{"screen", "MEMBER", "the last lines of the member's screen"},
 	{"log", "TASK", "the output of the task's last attempt, and why it failed"},
 	{"changes", "MEMBER", "what the member has changed, and the comments on it"},
@@ -48,7 +49,7 @@ func takes(a view.Action) string {
 			out = append(out, "LINES")
 		}
 	case view.OnMember:
-		out = append(out, "MEMBER")
+		out = append(out, map[bool]string{false: "MEMBER", true: "GROUP"}[a.ID == "message-group"])
 	case view.OnTask:
 		out = append(out, "TASK")
 	case view.OnMessage:
@@ -196,6 +197,12 @@ func (t *talk) deed(a view.Action, rest string) (view.Deed, error) {
 			}
 		}
 	case view.OnMember, view.OnChange:
+		if a.ID == "message-group" {
+			if d.Group = next(); d.Group == "" {
+				return d, missing("the names of members, as worker-*")
+			}
+			break
+		}
 		if d.Member = next(); d.Member == "" {
 			return d, missing("the name of a member")
 		}
@@ -247,7 +254,7 @@ func (t *talk) deed(a view.Action, rest string) (view.Deed, error) {
 
 // do carries a deed out, or asks for what it needs first.
 func (t *talk) do(a view.Action, d view.Deed, now time.Time, burst bool) {
-	name := d.Member
+	name := cmp.Or(d.Group, d.Member)
 	if a.On[0] == view.OnTask {
 		name = d.Task
 	}
@@ -318,7 +325,7 @@ func (t *talk) carry(a view.Action, d view.Deed) {
 		t.own = append(t.own[max(0, len(t.own)-ownKept):], d)
 		t.say("%s.", strings.TrimSuffix(done.Said, "."))
 		if done.Message != "" {
-			t.sent, t.sentTo, t.receipt = done.Message, d.Member, ""
+			t.sent, t.sentTo, t.receipt = done.Message, cmp.Or(d.Group, d.Member), ""
 			t.tellReceipt()
 		}
 	}

@@ -194,7 +194,13 @@ func (r *run) readPlace() {
 			if err != nil {
 				return failed(err)
 			}
-			return func(m *model) { m.mail = list }
+			return func(m *model) {
+				m.mail = list
+				if m.opens {
+					m.opens = false
+					m.newestMail()
+				}
+			}
 		})
 	case inUsage:
 		r.read("usage", func(ctx context.Context) func(*model) {

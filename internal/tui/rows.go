@@ -381,15 +381,6 @@ func (m *model) boardRows() []group {
 	return sections
 }
 
-// spoken returns the text of a message; protocol messages become a word.
-func spoken(x view.Message) string {
-	text := view.Clean(x.Text)
-	if strings.HasPrefix(text, "{") {
-		return strings.ReplaceAll(string(x.Kind), "_", " ")
-	}
-	return text
-}
-
 func (m *model) mailRows() group {
 	s := group{id: "mail", title: fmt.Sprintf("MAIL %d", len(m.mail))}
 	from := 6
@@ -401,16 +392,13 @@ func (m *model) mailRows() group {
 		if to == "" {
 			to = "all"
 		}
-		state := ""
-		if len(x.Receipts) > 0 {
-			state = string(x.Receipts[0].State)
-			if r := x.Receipts[0].Reason; r != "" {
-				state += ": " + view.Clean(r)
-			}
+		state, text := view.Reached(x.Receipts), x.Line()
+		if x.Said != "" {
+			text = m.style.Dim(text)
 		}
 		s.items = append(s.items, item{
-			id: "message:" + x.ID, on: view.Target{Thing: view.OnMessage, Message: &x, Member: m.memberOf(x.From)},
-			text: strings.Join([]string{x.From, x.To, x.Text, string(x.Kind)}, " "),
+			id: messageID(x), on: view.Target{Thing: view.OnMessage, Message: &x, Member: m.memberOf(x.With())},
+			text: strings.Join([]string{x.From, x.To, x.Line(), x.Text, string(x.Kind), state}, " "),
 			line: func(w int) string {
 				in := strings.Repeat("  ", min(x.Depth, 6))
 				if x.Depth > 0 {
@@ -418,13 +406,22 @@ func (m *model) mailRows() group {
 				}
 				who := view.Clean(x.From) + " to " + to
 				if w < 60 {
-					return columns(w, " ", []string{x.At.Local().Format("15:04"), in + who + ": " + spoken(x)}, []int{5, 0})
+					return columns(w, " ", []string{x.At.Local().Format("15:04"), in + who + ": " + text}, []int{5, 0})
 				}
-				return columns(w, "  ", []string{m.style.Dim(x.At.Local().Format("15:04:05")), in + m.style.Bold(who), spoken(x), m.style.Dim(state)}, []int{8, min(from+6, w/3), 0, clamp(view.Width(state), 8, w/4)})
+				return columns(w, "  ", []string{m.style.Dim(x.At.Local().Format("15:04:05")), in + m.style.Bold(who), text, m.style.Dim(state)}, []int{8, min(from+6, w/3), 0, clamp(view.Width(state), 8, max(14, w/3))})
 			},
 		})
 	}
 	return s
+}
+
+func messageID(x view.Message) string { return "message:" + x.ID }
+
+// newestMail selects the newest message.
+func (m *model) newestMail() {
+	if len(m.mail) > 0 {
+		m.choose(messageID(slices.MaxFunc(m.mail, func(a, b view.Message) int { return a.At.Compare(b.At) })))
+	}
 }
 
 func (m *model) mergeRows() group {

@@ -105,6 +105,7 @@ func (u *UI) on(ctx context.Context, t terminal, events <-chan term.Event, paint
 	} else {
 		if u.View != "" {
 			m.at = place(u.View)
+			m.opens = m.at == inMail
 		}
 		r.enterTeam(u.Team)
 	}
@@ -510,6 +511,9 @@ func (r *run) goTo(p place) {
 	m := r.m
 	if m.at != p {
 		m.at, m.scroll, m.filter, m.sections, m.diff = p, 0, "", nil, cursor{}
+		if m.opens = p == inMail; m.opens {
+			m.newestMail()
+		}
 	}
 	m.over = overlay{}
 	if p != inTeams {

@@ -20,7 +20,7 @@ type Action struct {
 	// Operation is the operation of tool/op that it calls; "" changes nothing in the team.
 	Operation string
 	// Command is the equivalent shell command, with the placeholders {member}, {task}, {approval},
-	// {message}, {merge}, {file}, {place}, {lines}, {comment} and {text}.
+	// {message}, {merge}, {file}, {place}, {lines}, {comment}, {group} and {text}.
 	Command string
 	Asks    string // input that it asks for, "" for none
 	Long    bool   // the input may have several lines
@@ -40,6 +40,7 @@ const (
 	OnTeam     Thing = "team"
 	OnApproval Thing = "approval"
 	OnMember   Thing = "member"
+	OnGroup    Thing = "group" // members with alike names
 	OnTask     Thing = "task"
 	OnMessage  Thing = "message"
 	OnMerge    Thing = "merge"
@@ -67,6 +68,17 @@ type Target struct {
 	Message *Message
 	Merge   *Merge
 	Change  *Change
+	Group   string // "worker-*", see GroupOf
+}
+
+// GroupOf returns what members with alike names have in common, "worker-*" for worker-12, and "" for
+// a name without a number.
+func GroupOf(name string) string {
+	head := strings.TrimRight(name, "0123456789")
+	if head == name || head == "" {
+		return ""
+	}
+	return head + "*"
 }
 
 // Actions returns all actions, in the order in which they are offered.
@@ -87,8 +99,10 @@ func Actions() []Action {
 		{ID: "edit-plan-comment", Title: "edit the comment", Key: "e", On: approval, Operation: "ReviewAdd", Command: "teamctl review add --plan {approval} --comment {comment} {text}",
 			Asks: "the comment; without a text it is deleted", Long: true, Page: true, When: Target.onDraft},
 
-		{ID: "message", Title: "message", Key: "m", On: []Thing{OnMember, OnApproval, OnTask, OnChange}, Operation: "SendMessage", Command: "teamctl send {member} {text}",
+		{ID: "message", Title: "message", Key: "m", On: []Thing{OnMember, OnApproval, OnTask, OnChange, OnMessage}, Operation: "SendMessage", Command: "teamctl send {member} {text}",
 			Asks: "what to tell it", Long: true, Page: true, When: Target.hasMember},
+		{ID: "message-group", Title: "message to the group", On: []Thing{OnMember, OnGroup, OnMessage}, Operation: "SendMessage", Command: "teamctl send {group} {text}",
+			Asks: "what to tell each of them", Long: true, Page: true, When: func(t Target) bool { return t.group() != "" }},
 		{ID: "reply", Title: "reply", Key: "r", On: []Thing{OnMessage}, Operation: "SendMessage", Command: "teamctl send {member} {text} --parent {message}",
 			Asks: "the answer", Long: true, Page: true, When: Target.fromOther},
 		{ID: "broadcast", Title: "message to all", On: []Thing{OnTeam}, Operation: "SendMessage", Command: "teamctl broadcast {text}", Asks: "what to tell all members", Long: true, Page: true},
@@ -156,6 +170,7 @@ func (a Action) Line(d Deed) string {
 		for name, value := range map[string]string{
 			"{member}": d.Member, "{task}": d.Task, "{message}": d.Message, "{text}": d.Text,
 			"{approval}": number(d.Approval), "{merge}": number(d.Merge), "{file}": d.Path, "{place}": d.Where(), "{lines}": d.Lines, "{comment}": d.Comment,
+			"{group}": d.Group,
 		} {
 			if w == name && value != "" {
 				w = quoted(value)
@@ -215,6 +230,9 @@ func quoted(s string) string {
 // Deed returns an action on the target, without typed input.
 func (t Target) Deed(a Action) Deed {
 	d := Deed{Action: a.ID, Member: t.memberName()}
+	if a.ID == "message-group" {
+		d.Group = t.group()
+	}
 	if t.Need != nil {
 		d.Approval, d.Task = t.Need.Approval, t.Need.Task
 	}
@@ -251,7 +269,7 @@ func (t Target) memberName() string {
 	case t.Task != nil:
 		return t.Task.Owner
 	case t.Message != nil:
-		return t.Message.From
+		return t.Message.With()
 	case t.Merge != nil:
 		return t.Merge.Member
 	}
@@ -268,6 +286,8 @@ func (t Target) permission() bool {
 func (t Target) question() bool { return t.Need != nil && t.Need.Question }
 
 func (t Target) hasMember() bool { return cmp.Or(t.memberName(), team.LeadName) != team.LeadName }
+
+func (t Target) group() string { return cmp.Or(t.Group, GroupOf(t.memberName())) }
 
 func (t Target) fromOther() bool { return t.Message != nil && t.Message.From != team.LeadName }
 

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -124,7 +125,48 @@ type Message struct {
 	From     string    `json:"from"`
 	To       string    `json:"to,omitempty"` // "" for a broadcast
 	Text     string    `json:"text"`
+	Said     string    `json:"said,omitempty"` // of a protocol message: what it says in one line; Text has its words
 	Receipts []Receipt `json:"receipts"`
+}
+
+// Line returns the message in one line.
+func (m Message) Line() string { return Clean(cmp.Or(m.Said, m.Text)) }
+
+// With returns the member of the conversation who is not the lead: the sender, or else the
+// recipient; "" for a broadcast of the lead.
+func (m Message) With() string {
+	if m.From != team.LeadName {
+		return m.From
+	}
+	return m.To
+}
+
+// Reached says how far a message has come: "accepted 12:18", "held: paused", or for several
+// recipients "2 accepted, 1 held: paused".
+func Reached(list []Receipt) string {
+	counts, reasons := map[team.DeliveryState]int{}, map[team.DeliveryState]string{}
+	var order []team.DeliveryState
+	for _, r := range list {
+		if counts[r.State]++; counts[r.State] == 1 {
+			order = append(order, r.State)
+		}
+		reasons[r.State] = cmp.Or(reasons[r.State], Clean(r.Reason))
+	}
+	var parts []string
+	for _, s := range order {
+		part := string(s)
+		switch {
+		case len(list) > 1:
+			part = fmt.Sprintf("%d %s", counts[s], s)
+		case reasons[s] == "":
+			part += " " + list[0].At.Local().Format("15:04")
+		}
+		if reasons[s] != "" {
+			part += ": " + reasons[s]
+		}
+		parts = append(parts, part)
+	}
+	return strings.Join(parts, ", ")
 }
 
 // Receipt is the delivery state of a message for one recipient.

@@ -35,8 +35,8 @@ type Source interface {
 	Task(ctx context.Context, id string) (TaskDetail, error)
 	// Dependencies returns the ids that each task depends on.
 	Dependencies(ctx context.Context) (map[string][]string, error)
-	// Receipts returns the delivery state of a message for each recipient.
-	Receipts(ctx context.Context, message string) ([]Receipt, error)
+	// Receipts returns the delivery state of messages for each recipient, see Done.Message.
+	Receipts(ctx context.Context, messages string) ([]Receipt, error)
 	// Mail returns the newest threads, oldest first.
 	Mail(ctx context.Context) ([]Message, error)
 	// Usage returns the usage by member.
@@ -89,7 +89,7 @@ type Hands interface {
 type Done struct {
 	Said    string `json:"said"`              // a sentence; of a Preview, lines
 	Seen    string `json:"seen,omitempty"`    // of a Preview; "" if there is nothing to do
-	Message string `json:"message,omitempty"` // id of the message that was posted
+	Message string `json:"message,omitempty"` // ids of the messages that were posted, with a comma between them
 	Comment string `json:"comment,omitempty"` // name of the draft that was written
 	Left    bool   `json:"-"`                 // the person is elsewhere now, and the screen in the way
 }
@@ -98,6 +98,7 @@ type Done struct {
 type Deed struct {
 	Action  string // ID of an Action
 	Member  string // name
+	Group   string // of the members that are written to, "worker-*"
 	Task    string // id
 	Message string // id
 	Merge   int64

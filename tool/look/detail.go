@@ -207,7 +207,11 @@ func Mail(ctx context.Context, t *tool.Team) ([]view.Message, error) {
 	at := map[string]int{} // place in out
 	var out []view.Message
 	for _, m := range list {
-		v := view.Message{ID: m.ID, Root: m.ID, At: stamp(m.At), Kind: m.Kind, From: m.From, To: m.To, Text: m.Text}
+		said := tool.Speak(m)
+		v := view.Message{ID: m.ID, Root: m.ID, At: stamp(m.At), Kind: m.Kind, From: m.From, To: m.To, Text: said.Text}
+		if said.Protocol {
+			v.Said = said.Line
+		}
 		if parent, ok := at[m.Parent]; ok {
 			v.Root, v.Depth = out[parent].Root, out[parent].Depth+1
 		}
@@ -228,15 +232,18 @@ func Mail(ctx context.Context, t *tool.Team) ([]view.Message, error) {
 	return out, nil
 }
 
-// Receipts returns the delivery state of a message for each recipient.
-func Receipts(ctx context.Context, t *tool.Team, message string) ([]view.Receipt, error) {
-	ds, err := t.Ledger.Deliveries(ctx, message)
-	if err != nil {
-		return nil, err
-	}
+// Receipts returns the delivery state of messages, whose ids have a comma between them, for each
+// recipient.
+func Receipts(ctx context.Context, t *tool.Team, messages string) ([]view.Receipt, error) {
 	out := []view.Receipt{}
-	for _, d := range ds {
-		out = append(out, view.Receipt{To: d.Recipient, State: d.State, At: stamp(d.At), Reason: d.Reason})
+	for id := range strings.SplitSeq(messages, ",") {
+		ds, err := t.Ledger.Deliveries(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range ds {
+			out = append(out, view.Receipt{To: d.Recipient, State: d.State, At: stamp(d.At), Reason: d.Reason})
+		}
 	}
 	return out, nil
 }
