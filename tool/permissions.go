@@ -50,7 +50,15 @@ func mayRule(c Caller) error {
 // RuleFor returns the rule that would allow the like of a permission request from now on; ok is
 // false if there is none that means this request and little else.
 func (t *Team) RuleFor(ctx context.Context, a ledger.Approval) (rule team.PermissionRule, ok bool, err error) {
-	return approval.RuleFor(ctx, t.Ledger, a)
+	r, err := approval.RulesOn(ctx, t.Ledger, a)
+	return r.Add, r.OK, err
+}
+
+// RuleNames reports whether a rule of the team names the tool of a permission request, or the rules
+// never decide such a request.
+func (t *Team) RuleNames(ctx context.Context, a ledger.Approval) (bool, error) {
+	r, err := approval.RulesOn(ctx, t.Ledger, a)
+	return r.Named, err
 }
 
 // ruleToAdd checks an approval that adds a rule.

@@ -57,6 +57,11 @@ func Decide(p team.Permissions, r Request) (v Verdict, rule string) {
 	return Ask, ""
 }
 
+// Named reports whether a rule is about the tool of the request, for its member.
+func Named(p team.Permissions, r Request) bool {
+	return slices.ContainsFunc(slices.Concat(p.Deny, p.Allow), r.about)
+}
+
 // Check reports what is wrong with a rule.
 func Check(r team.PermissionRule) error {
 	switch {

@@ -42,6 +42,25 @@ func TestByRules(t *testing.T) {
 	}
 }
 
+// TestNamed checks that a request knows whether a rule of the team names its tool.
+func TestNamed(t *testing.T) {
+	t.Parallel()
+	tm, members := looptest.NewTeam(t, "ann")
+	if err := tm.Ledger.Set(t.Context(), SettingPermissions, team.Permissions{Allow: []team.PermissionRule{{Tool: "shell", Command: "ls"}, {Tool: "Write", Members: []string{"bob"}}}}); err != nil {
+		t.Fatal(err)
+	}
+	for tool, want := range map[string]bool{"Bash": true, "Write": false, "Edit": false} {
+		r, err := RulesOn(t.Context(), tm.Ledger, ledger.Approval{Kind: ledger.ApprovePermission, Name: "ann", Session: members[0].SessionKey, Message: "m",
+			Payload: json.RawMessage(`{"tool_name":"` + tool + `","input":{"command":"make","file_path":"x"}}`)})
+		if err != nil || r.Named != want {
+			t.Errorf("%s: %+v, %v", tool, r, err)
+		}
+	}
+	if r, err := RulesOn(t.Context(), tm.Ledger, ledger.Approval{Kind: ledger.ApprovePlan}); err != nil || !r.Named || r.OK {
+		t.Errorf("a plan: %+v, %v", r, err)
+	}
+}
+
 // An approval is granted with what its answer says, and with nothing where it was not approved.
 func TestGrantedWith(t *testing.T) {
 	t.Parallel()

@@ -40,10 +40,19 @@ func by(row ledger.Member, r permit.Request) permit.Request {
 	return r
 }
 
-// RuleFor returns the rule that would allow the like of a permission request from now on. ok is
-// false where the team's rules never decide (questions, and what came by mail or stands on a screen
-// only), where one denies it, and where no rule means this request and little else.
-func RuleFor(ctx context.Context, l *ledger.Ledger, a ledger.Approval) (rule team.PermissionRule, ok bool, err error) {
+// Ruled is what the rules of a team have to do with a permission request.
+type Ruled struct {
+	// Add is the rule that would allow the like of it from now on. OK is false where the team's rules
+	// never decide (questions, and what came by mail or stands on a screen only), where one denies it,
+	// and where no rule means this request and little else.
+	Add   team.PermissionRule
+	OK    bool
+	Named bool // a rule names its tool, or rules do not concern it
+}
+
+// RulesOn returns what the team's rules have to do with a permission request.
+func RulesOn(ctx context.Context, l *ledger.Ledger, a ledger.Approval) (Ruled, error) {
+	none := Ruled{Named: true}
 	var asked struct {
 		team.Ask
 		ToolName  string          `json:"tool_name"`
@@ -51,26 +60,27 @@ func RuleFor(ctx context.Context, l *ledger.Ledger, a ledger.Approval) (rule tea
 	}
 	byMail := a.Message == "" && a.Name != team.LeadName
 	if a.Kind != ledger.ApprovePermission || byMail || json.Unmarshal(a.Payload, &asked) != nil || asked.Screen || len(asked.Questions) > 0 {
-		return rule, false, nil
+		return none, nil
 	}
 	row, err := l.MemberBySession(ctx, a.Session)
 	if team.IsCode(err, team.CodeNotFound) {
-		return rule, false, nil
+		return none, nil
 	}
 	if err != nil {
-		return rule, false, err
+		return none, err
 	}
 	var rules team.Permissions
 	if _, err := l.Setting(ctx, SettingPermissions, &rules); err != nil {
-		return rule, false, err
+		return none, err
 	}
 	asked.Tool = cmp.Or(asked.Tool, asked.ToolName)
 	r := by(row, RequestOf(asked.Ask))
-	if rule, ok = permit.RuleFor(r); !ok {
-		return rule, false, nil
+	out := Ruled{Named: permit.Named(rules, r)}
+	if out.Add, out.OK = permit.RuleFor(r); out.OK {
+		v, _ := permit.Decide(team.Permissions{Deny: rules.Deny, Allow: []team.PermissionRule{out.Add}}, r)
+		out.OK = v == permit.Allow
 	}
-	v, _ := permit.Decide(team.Permissions{Deny: rules.Deny, Allow: []team.PermissionRule{rule}}, r)
-	return rule, v == permit.Allow, nil
+	return out, nil
 }
 
 // RequestOf converts an agent's request for the rules.
