@@ -31,6 +31,10 @@ const (
 		ORDER BY d.rank, d.seq`
 	sqlWaitingCounts = `SELECT session, count(*) FROM deliveries INDEXED BY idx_deliveries_open
 		WHERE state IN ('posted', 'mailed', 'held', 'injected', 'unknown') GROUP BY session`
+	// What was sent again is the new message's concern.
+	sqlDoubtful = `SELECT ` + deliveryCols + `, ` + messageCols + ` FROM deliveries d INDEXED BY idx_deliveries_open
+		JOIN messages m ON m.id = d.message WHERE d.state IN ('posted', 'mailed', 'held', 'injected', 'unknown') AND d.state IN ('held', 'unknown')
+		AND NOT EXISTS (SELECT 1 FROM messages a WHERE a.run >= m.run AND a.idemKey = 'again:' || m.id || ':' || d.recipient) ORDER BY d.seq, d.recipient`
 	// The limit suffices: an unread message of a member is among its newest,
 	// and a session may have had any number of messages.
 	sqlNewestMailed = `SELECT message FROM (SELECT message, state, seq FROM deliveries INDEXED BY idx_deliveries_session
@@ -333,6 +337,12 @@ func scanOutgoingAnd(r *sql.Rows, more ...any) (Outgoing, error) {
 		&m.IdemKey, &m.RequestID, &m.Text, &m.Summary, &payload, &m.At}, more...)...)
 	m.Payload = rawJSON(payload)
 	return o, err
+}
+
+// Doubtful returns the deliveries in state held or unknown, in the order of posting, without those of
+// messages that were sent again: with the idempotency key "again:MESSAGE:RECIPIENT".
+func (l *Ledger) Doubtful(ctx context.Context) ([]Outgoing, error) {
+	return read(ctx, l.db, "read doubtful deliveries", scanOutgoing, sqlDoubtful)
 }
 
 // WaitingCounts returns the number of messages that Waiting would return, by
