@@ -59,6 +59,10 @@ func (s *screenTeam) Dependencies(ctx context.Context) (map[string][]string, err
 	return look.Dependencies(ctx, s.team)
 }
 
+func (s *screenTeam) Near(ctx context.Context, id string) (view.Near, error) {
+	return look.Near(ctx, s.team, id)
+}
+
 func (s *screenTeam) Receipts(ctx context.Context, message string) ([]view.Receipt, error) {
 	return look.Receipts(ctx, s.team, message)
 }

@@ -384,31 +384,3 @@ func (m *model) mergeLines(x view.Merge, width, height int) []string {
 	}
 	return m.scrolled(lines, height)
 }
-
-// graphNodes is the number of tasks up to which a graph shows all; otherwise it shows those around
-// the selected one.
-const graphNodes = 40
-
-func (m *model) graphLines() []string {
-	tasks := m.snap.Tasks
-	if len(tasks) > graphNodes {
-		id := ""
-		if it, ok := m.row(); ok && it.on.Task != nil {
-			id = it.on.Task.ID
-		}
-		near := view.Around(id, 2, m.deps)
-		tasks = slices.DeleteFunc(slices.Clone(tasks), func(t view.Task) bool { return !near[t.ID] })
-	}
-	if len(tasks) == 0 {
-		return []string{" no tasks"}
-	}
-	g, err := view.NewGraph(tasks, m.deps, m.now)
-	if err != nil {
-		return []string{" " + err.Error()}
-	}
-	lines := g.TextIn(m.now, m.cols)
-	if len(tasks) < len(m.snap.Tasks) {
-		lines = append(lines, "", m.style.Dim(fmt.Sprintf(" %d of %d tasks, those around the selected one", len(tasks), len(m.snap.Tasks))))
-	}
-	return lines
-}

@@ -244,10 +244,6 @@ func (m *model) footKeys() []string {
 	return keys
 }
 
-func nextOf(as string) string {
-	return map[string]string{"list": "board", "board": "graph", "graph": "list"}[as]
-}
-
 // list draws a group in height lines: its title and the rows around the selected one.
 func (m *model) list(f *frame, s group, left, width, height int) []string {
 	if height <= 0 || width <= 0 {
@@ -527,10 +523,4 @@ func (m *model) screenLines(width, height int) []string {
 		out = append(out[max(0, len(out)-height+1):], m.style.Dim(view.Cut(view.Clean(m.screen.Ended), width)))
 	}
 	return out
-}
-
-func (m *model) drawGraph(f *frame, room int) {
-	lines := m.graphLines()
-	m.scroll = clamp(m.scroll, 0, max(0, len(lines)-room))
-	f.add(lines[m.scroll:min(len(lines), m.scroll+room)]...)
 }

@@ -118,6 +118,7 @@ func TestEverySize(t *testing.T) {
 				}
 				m := shownOf(snap, size[0], size[1])
 				m.at, m.over, m.request[1] = at, over, long
+				m.tasksAs = drawings[(size[0]/3+size[1]/2)%len(drawings)]
 				m.style = Style{On: true}
 				m.screenOf, m.screen = "worker-1", view.Frame{Lines: []string{"\x1b[31mred\x1b[0m\x1b[2J\x1b]0;title\x07 数据", strings.Repeat("w", 300)}}
 				m.mail = []view.Message{{ID: "1", Root: "1", From: "a", Text: "x\x1b[2J", Kind: team.KindMessage, At: epoch}, {ID: "2", Root: "1", Depth: 1, From: "b", To: "a", Text: `{"type":"x"}`, At: epoch}}

@@ -159,7 +159,7 @@ func (r *run) step(n int) {
 	switch {
 	case r.m.at == inScreen:
 		r.m.scroll -= n
-	case r.m.at == inTasks && r.m.tasksAs == "graph", r.m.at == inLog:
+	case r.m.at == inLog:
 		r.m.scroll += n
 	default:
 		r.m.move(n)
@@ -180,6 +180,10 @@ func (r *run) scroll(n int) {
 // list moves to the next list that has rows.
 func (r *run) list(n int) {
 	m := r.m
+	if m.inGraph() {
+		m.graphAlong(n)
+		return
+	}
 	sections := m.visible()
 	if m.at == inTeam && !m.wide() {
 		all := len(m.sections)

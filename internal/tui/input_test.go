@@ -55,6 +55,7 @@ func (f *fuzzed) Member(context.Context, string) (view.MemberDetail, error) {
 func (f *fuzzed) Drafts(context.Context) (map[string]string, error)         { return nil, nil }
 func (f *fuzzed) Keep(context.Context, view.Deed) error                     { return nil }
 func (f *fuzzed) Dependencies(context.Context) (map[string][]string, error) { return nil, nil }
+func (f *fuzzed) Near(context.Context, string) (view.Near, error)           { return view.Near{}, nil }
 func (f *fuzzed) Changes(context.Context, string, string) (view.Changes, error) {
 	return view.Changes{}, nil
 }

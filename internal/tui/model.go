@@ -85,8 +85,8 @@ type model struct {
 	diff     cursor // in the changes of the selected file
 	drawn    *shownDiff
 	unified  bool // changes in one column, even if there is room for two
-	deps     map[string][]string
 	tasksAs  string // list, board, graph
+	graph    graph
 	logged   logged
 	past     past
 	opened   map[string]bool // rows that members share, by id
@@ -218,7 +218,7 @@ func (m *model) refresh() {
 	m.made = by
 	if moving && len(fresh) == len(m.sections) {
 		for i := range fresh {
-			if fresh[i].id == m.sections[i].id {
+			if fresh[i].id == m.sections[i].id && fresh[i].id != graphGroup {
 				fresh[i].items = held(m.sections[i].items, fresh[i].items)
 			}
 		}

@@ -15,12 +15,17 @@ import (
 
 // shop is a model that shows a day of the team of docs/screens.
 func shop(day viewtest.Day, cols, rows int) *model {
+	for _, s := range []view.Snapshot{day.Before, day.After} { // the recording has them apart
+		for i, x := range s.Tasks {
+			s.Tasks[i].DependsOn = day.Depends[x.ID]
+		}
+	}
 	m := shownOf(day.Before, cols, rows)
 	m.now, m.style = day.Now, Style{On: true}
 	for _, r := range day.Requests {
 		m.request[r.ID] = r
 	}
-	m.changes, m.files, m.deps = day.Changes, view.ParseDiff(day.Changes.Patch), day.Depends
+	m.changes, m.files = day.Changes, view.ParseDiff(day.Changes.Patch)
 	return m
 }
 
@@ -38,7 +43,7 @@ func TestPictures(t *testing.T) {
 		{"small", 40, 10, func(*model) {}},
 		{"needs", 108, 20, func(m *model) { m.at = inNeeds }},
 		{"tasks", 108, 20, func(m *model) { m.at = inTasks }},
-		{"graph", 108, 14, func(m *model) { m.at, m.tasksAs = inTasks, "graph" }},
+		{"graph", 108, 14, func(m *model) { m.at, m.tasksAs, m.cursor = inTasks, "graph", "task:5" }},
 		{"changes", 108, 20, func(m *model) {
 			m.at, m.cursor, m.diff = inChanges, "file:price.go", cursor{in: true, path: "price.go", at: 5}
 		}},

@@ -25,6 +25,9 @@ func (r *run) want() {
 	case m.at == inTime && m.past.stale && !r.running["time"]:
 		r.readTime(false)
 	}
+	if id := m.nearWanted(); id != "" && !r.running["near"] {
+		r.readNear(id)
+	}
 	it, ok := m.row()
 	if m.at == inScreen {
 		r.follows(m.screenOf)
@@ -211,13 +214,9 @@ func (r *run) readPlace() {
 			return func(m *model) { m.usage = u }
 		})
 	case inTasks:
-		r.read("dependencies", func(ctx context.Context) func(*model) {
-			d, err := t.Dependencies(ctx)
-			if err != nil {
-				return failed(err)
-			}
-			return func(m *model) { m.deps = d }
-		})
+		if m.graph.near.ID != "" {
+			r.readNear(m.graph.near.ID)
+		}
 	case inLog:
 		r.readLog()
 	case inTime:

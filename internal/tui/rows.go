@@ -363,10 +363,20 @@ func (m *model) taskRows() group {
 	return s
 }
 
+// drawings are the ways to show tasks, in the order of the key that turns them.
+var drawings = []string{"list", "board", "graph"}
+
+func nextOf(as string) string {
+	return drawings[(slices.Index(drawings, as)+1)%len(drawings)]
+}
+
 // boardRows returns the tasks by state, or as one list.
 func (m *model) boardRows() []group {
-	if m.tasksAs == "list" || m.tasksAs == "graph" {
+	switch m.tasksAs {
+	case "list":
 		return []group{m.taskRows()}
+	case "graph":
+		return []group{m.graphRows()}
 	}
 	id, owner := taskWidths(m.snap.Tasks)
 	var sections []group

@@ -409,8 +409,8 @@ func (r *run) enterTeam(name string) {
 	m := r.m
 	m.name, m.have, m.problem, m.sections, m.snap = name, false, "", nil, view.Snapshot{}
 	m.request, m.member, m.task = map[int64]view.Request{}, map[string]view.MemberDetail{}, map[string]view.TaskDetail{}
-	m.mail, m.files, m.merges, m.changes, m.deps, m.usage = nil, nil, nil, view.Changes{}, nil, view.Usage{}
-	m.past, m.logged, m.opened = past{}, logged{}, nil
+	m.mail, m.files, m.merges, m.changes, m.usage = nil, nil, nil, view.Changes{}, view.Usage{}
+	m.past, m.logged, m.opened, m.graph = past{}, logged{}, nil, graph{}
 	m.screenOf, m.sent, m.receipt, m.filter, m.since, m.diff = "", "", nil, "", "", cursor{}
 	if m.at == inTeams || m.at == inScreen || m.at == inLog {
 		m.at = inTeam

@@ -37,6 +37,8 @@ type Source interface {
 	Dependencies(ctx context.Context) (map[string][]string, error)
 	// Receipts returns the delivery state of messages for each recipient, see Done.Message.
 	Receipts(ctx context.Context, messages string) ([]Receipt, error)
+	// Near returns a task with those at most two dependencies away from it, as many as can be read on a screen.
+	Near(ctx context.Context, id string) (Near, error)
 	// Mail returns the newest threads, oldest first.
 	Mail(ctx context.Context) ([]Message, error)
 	// Usage returns the usage by member.

@@ -28,6 +28,9 @@ type GraphNode struct {
 	Layer     int      `json:"layer"`
 	Row       int      `json:"row"`
 	Critical  bool     `json:"critical"`
+	// Before and After are how many dependencies and dependents are not in the graph, see Fold.
+	Before int `json:"-"`
+	After  int `json:"-"`
 }
 
 // GraphEdge leads from a dependency to its dependent. Rows are the rows that it passes, from the
@@ -259,4 +262,13 @@ func Around(id string, depth int, deps map[string][]string) map[string]bool {
 		}
 	}
 	return out
+}
+
+// Near is a part of the graph of dependencies: a task, and tasks that are few dependencies away.
+type Near struct {
+	ID    string
+	Tasks []Task
+	// Before and After are, by the id of each of Tasks, how many tasks it depends on and how many
+	// depend on it that are not among them.
+	Before, After map[string]int
 }

@@ -52,10 +52,10 @@ func TestGraphTextIn(t *testing.T) {
 		width int
 		want  string
 	}{
-		{200, " ✓ 1 lint 14s ───┐\n ✓ 2 lint 14s ───┴── ✓ 4 unit tests 16s ──────┐\n ✓ 6 guide 18s ───────────────────────────────┴── ▸ 7 release notes 3m00s cart ──┐\n" +
-			" ✓ 3 lint 14s ────── ✗ 5 integration exit 3 ─────────────────────────────────────┴── ! 8 deploy"},
-		{94, " ✓ 1 lint 14s ───┐\n ✓ 2 lint 14s ───┴── ✓ 4 unit tests 16s ──────┐\n ✓ 6 guide 18s ───────────────────────────────┴── ▸ 7 release not… 3m00s cart ──┐\n" +
-			" ✓ 3 lint 14s ────── ✗ 5 integration exit 3 ────────────────────────────────────┴── ! 8 deploy"},
+		{200, " ✓ 1 lint 14s ───┐\n ✓ 2 lint 14s ───┴── ✓ 4 unit tests 16s ──────┐\n ✓ 6 guide 18s ───────────────────────────────┴── ▸ 7 release notes 3m cart ──┐\n" +
+			" ✓ 3 lint 14s ────── ✗ 5 integration exit 3 ──────────────────────────────────┴── ! 8 deploy"},
+		{91, " ✓ 1 lint 14s ───┐\n ✓ 2 lint 14s ───┴── ✓ 4 unit tests 16s ──────┐\n ✓ 6 guide 18s ───────────────────────────────┴── ▸ 7 release not… 3m cart ──┐\n" +
+			" ✓ 3 lint 14s ────── ✗ 5 integration exit 3 ─────────────────────────────────┴── ! 8 deploy"},
 		{66, ""},
 		{34, ""},
 	} {
@@ -92,8 +92,8 @@ func TestGraphText(t *testing.T) {
 	got := strings.Join(newGraph(t, tasks, deps).Text(graphNow), "\n") + "\n"
 	want := ` ✓ 1 lint 14s ───┐
  ✓ 2 lint 14s ───┴── ✓ 4 unit tests 16s ──────┐
- ✓ 6 guide 18s ───────────────────────────────┴── ▸ 7 release notes 3m00s cart ──┐
- ✓ 3 lint 14s ────── ✗ 5 integration exit 3 ─────────────────────────────────────┴── ! 8 deploy
+ ✓ 6 guide 18s ───────────────────────────────┴── ▸ 7 release notes 3m cart ──┐
+ ✓ 3 lint 14s ────── ✗ 5 integration exit 3 ──────────────────────────────────┴── ! 8 deploy
 
  critical path 3-5-8
 `

@@ -2,6 +2,7 @@ package view
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -33,42 +34,75 @@ func (n GraphNode) label(now time.Time) string { return n.labelIn(now, graphSubj
 
 // labelIn is label with the widths of the subject and of the reason of a failure.
 func (n GraphNode) labelIn(now time.Time, subject, note int) string {
-	parts := []string{n.name(subject)}
+	parts := []string{n.named(subject)}
 	switch {
 	case n.Active():
-		parts = append(parts, Elapsed(n.Took(now)), Clean(n.Owner))
+		parts = append(parts, Age(n.Took(now)), Clean(n.Owner))
 	case n.Status == team.TaskCompleted:
 		parts = append(parts, Duration(n.Took(now)))
 	case n.Status == team.TaskFailed:
 		parts = append(parts, Cut(Clean(n.Note), note))
 	}
-	return strings.TrimSpace(strings.Join(parts, " "))
+	return n.folded(strings.Join(parts, " "))
 }
 
 // name returns the sign and the name of a task in a drawing.
-func (n GraphNode) name(subject int) string {
-	return strings.TrimSpace(n.Sign() + " " + Clean(n.ID) + " " + Cut(Clean(n.Subject), subject))
+func (n GraphNode) name(subject int) string { return n.folded(n.named(subject)) }
+
+func (n GraphNode) named(subject int) string {
+	return n.Sign() + " " + Clean(n.ID) + " " + Cut(Clean(n.Subject), subject)
 }
+
+// folded adds the counts of the edges that are not drawn, each on the side on which they would be.
+func (n GraphNode) folded(text string) string {
+	text = strings.TrimSpace(text)
+	if n.Before > 0 {
+		text = "+" + strconv.Itoa(n.Before) + " " + text
+	}
+	if n.After > 0 {
+		text += " +" + strconv.Itoa(n.After)
+	}
+	return text
+}
+
+// Fold sets how many dependencies and dependents of each task are not in the graph.
+func (g *Graph) Fold(before, after map[string]int) {
+	for i, n := range g.Nodes {
+		g.Nodes[i].Before, g.Nodes[i].After = before[n.ID], after[n.ID]
+	}
+}
+
+// GraphLines is a graph as lines of text, with the place of the label of each task.
+type GraphLines struct {
+	Lines []string
+	Spots map[string]Spot // by the id of the task
+}
+
+// Spot is the place of a label: its line, and the cells from Left up to Right.
+type Spot struct{ Line, Left, Right int }
 
 // Text draws the graph with box-drawing characters, one line per row. Where edges only cross, the
 // horizontal one has a gap.
 func (g Graph) Text(now time.Time) []string {
-	return g.text(func(n GraphNode) string { return n.label(now) })
+	return g.text(func(n GraphNode) string { return n.label(now) }).Lines
 }
 
 // TextIn is Text for a width: where the labels are too long for it, subjects and the reasons of
 // failures get shorter, then times, owners and reasons are left out. A graph of many layers may be
 // wider even so.
-func (g Graph) TextIn(now time.Time, width int) []string {
+func (g Graph) TextIn(now time.Time, width int) []string { return g.DrawIn(now, width).Lines }
+
+// DrawIn is TextIn with the places of the tasks.
+func (g Graph) DrawIn(now time.Time, width int) GraphLines {
 	const readable = 12
-	lines := g.Text(now)
-	for subject := graphSubject - 1; widest(lines) > width && subject >= readable; subject-- {
-		lines = g.text(func(n GraphNode) string { return n.labelIn(now, subject, min(subject, graphNote)) })
+	d := g.text(func(n GraphNode) string { return n.label(now) })
+	for subject := graphSubject - 1; widest(d.Lines) > width && subject >= readable; subject-- {
+		d = g.text(func(n GraphNode) string { return n.labelIn(now, subject, min(subject, graphNote)) })
 	}
-	for subject := graphSubject; widest(lines) > width && subject >= 0; subject-- {
-		lines = g.text(func(n GraphNode) string { return n.name(subject) })
+	for subject := graphSubject; widest(d.Lines) > width && subject >= 0; subject-- {
+		d = g.text(func(n GraphNode) string { return n.name(subject) })
 	}
-	return lines
+	return d
 }
 
 func widest(lines []string) (n int) {
@@ -79,7 +113,7 @@ func widest(lines []string) (n int) {
 }
 
 // text draws the graph with a label for each node.
-func (g Graph) text(label func(GraphNode) string) []string {
+func (g Graph) text(label func(GraphNode) string) GraphLines {
 	channels := make([]channel, max(0, g.Layers-1))
 	line := func(_, row int) int { return row }
 	height := g.Rows
@@ -91,6 +125,8 @@ func (g Graph) text(label func(GraphNode) string) []string {
 		g.route(channels, line)
 	}
 	out := make([]strings.Builder, height)
+	spots := make(map[string]Spot, len(g.Nodes))
+	left := 0 // of the layer
 	for layer, lanes := range g.lanes {
 		wide := 0
 		for _, l := range lanes {
@@ -106,6 +142,7 @@ func (g Graph) text(label func(GraphNode) string) []string {
 			}
 			if l.node >= 0 {
 				text = " " + label(g.Nodes[l.node]) + " "
+				spots[g.Nodes[l.node].ID] = Spot{line(layer, l.row), left + 1, left + Width(text) - 1}
 			}
 			cells[line(layer, l.row)] = text + strings.Repeat(fill, wide-Width(text))
 		}
@@ -115,17 +152,26 @@ func (g Graph) text(label func(GraphNode) string) []string {
 				out[i].WriteString(channels[layer].text(i))
 			}
 		}
+		left += wide
+		if layer < len(channels) {
+			left += channels[layer].wide
+		}
 	}
 	lines := make([]string, 0, height+2)
+	at := make([]int, height) // of each line, without the empty ones
 	for i := range out {
+		at[i] = len(lines)
 		if s := strings.TrimRight(out[i].String(), " "); s != "" {
 			lines = append(lines, s)
 		}
 	}
+	for id, s := range spots {
+		spots[id] = Spot{at[s.Line], s.Left, s.Right}
+	}
 	if len(g.Critical) > 0 {
 		lines = append(lines, "", " critical path "+Clean(strings.Join(g.Critical, "-")))
 	}
-	return lines
+	return GraphLines{lines, spots}
 }
 
 // channel is the space between two layers, in which edges change rows. All edges of one source

@@ -19,6 +19,8 @@ type Task struct {
 	Began   time.Time       `json:"began,omitzero"`  // zero before the claim
 	Ended   time.Time       `json:"ended,omitzero"`  // zero before it is completed or failed
 	Note    string          `json:"note,omitempty"`  // why it failed, or what a submitted task waits for
+	// DependsOn has the ids of all its dependencies, completed or not.
+	DependsOn []string `json:"-"`
 }
 
 // Finished reports whether a task is completed or failed.

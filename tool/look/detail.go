@@ -194,6 +194,24 @@ func Dependencies(ctx context.Context, t *tool.Team) (map[string][]string, error
 	return deps, nil
 }
 
+const (
+	nearDepth = 2  // dependencies, in either direction
+	nearTasks = 40 // at most
+)
+
+// Near returns a task with those near it in the graph of dependencies.
+func Near(ctx context.Context, t *tool.Team, id string) (view.Near, error) {
+	a, err := t.Ledger.Around(ctx, id, nearDepth, nearTasks)
+	if err != nil {
+		return view.Near{}, err
+	}
+	n := view.Near{ID: id, Before: a.Before, After: a.After}
+	for _, x := range a.Tasks {
+		n.Tasks = append(n.Tasks, Task(x, a.Stuck[x.ID]))
+	}
+	return n, nil
+}
+
 // mailRead is the number of newest messages that are read.
 const mailRead = 200
 

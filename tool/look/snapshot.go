@@ -189,6 +189,7 @@ func Task(t ledger.Task, stuck bool) view.Task {
 	v := view.Task{
 		ID: t.ID, Subject: t.Subject, Status: t.Status, Owner: t.OwnerName, Waits: t.BlockedBy,
 		Stuck: stuck, Attempt: t.Attempt, Began: stamp(t.StartedAt), Ended: stamp(t.CompletedAt),
+		DependsOn: t.DependsOn,
 	}
 	if v.Began.IsZero() {
 		v.Began = stamp(t.ClaimedAt)
