@@ -60,6 +60,8 @@ func (m *model) draw() frame {
 		m.drawTime(&f, room)
 	case m.at == inTasks && m.tasksAs == "graph":
 		m.drawGraph(&f, room)
+	case m.inColumns():
+		m.drawColumns(&f, room)
 	default:
 		m.drawPlace(&f, room)
 	}

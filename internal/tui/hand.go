@@ -121,6 +121,9 @@ func (r *run) command(id string, e term.Event) (leave bool) {
 	case "turn":
 		if m.at == inTasks {
 			m.tasksAs, m.scroll = nextOf(m.tasksAs), 0
+			if it, ok := m.row(); ok && it.on.Task != nil {
+				m.cursor = taskID(*it.on.Task)
+			}
 		}
 	case "copy":
 		r.copy()
@@ -182,6 +185,10 @@ func (r *run) list(n int) {
 	m := r.m
 	if m.inGraph() {
 		m.graphAlong(n)
+		return
+	}
+	if m.inColumns() {
+		m.acrossColumns(n)
 		return
 	}
 	sections := m.visible()

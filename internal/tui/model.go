@@ -84,8 +84,8 @@ type model struct {
 	since    string // what changes are compared with, one of view.Sinces
 	diff     cursor // in the changes of the selected file
 	drawn    *shownDiff
-	unified  bool // changes in one column, even if there is room for two
-	tasksAs  string // list, board, graph
+	unified  bool   // changes in one column, even if there is room for two
+	tasksAs  string // one of drawings
 	graph    graph
 	logged   logged
 	past     past
@@ -218,7 +218,7 @@ func (m *model) refresh() {
 	m.made = by
 	if moving && len(fresh) == len(m.sections) {
 		for i := range fresh {
-			if fresh[i].id == m.sections[i].id && fresh[i].id != graphGroup {
+			if fresh[i].id == m.sections[i].id && fresh[i].id != graphGroup && fresh[i].id != treeGroup {
 				fresh[i].items = held(m.sections[i].items, fresh[i].items)
 			}
 		}
@@ -303,6 +303,9 @@ func (m *model) fail(what string, err error, hint string) {
 // move moves the selection by n rows.
 func (m *model) move(n int) {
 	all, at := m.flat()
+	if column, row := m.inColumn(); m.inColumns() && column >= 0 {
+		all, at = m.sections[column].items, row
+	}
 	if len(all) == 0 {
 		return
 	}

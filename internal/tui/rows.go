@@ -364,31 +364,23 @@ func (m *model) taskRows() group {
 }
 
 // drawings are the ways to show tasks, in the order of the key that turns them.
-var drawings = []string{"list", "board", "graph"}
+var drawings = []string{"list", "tree", "board", "graph"}
 
 func nextOf(as string) string {
 	return drawings[(slices.Index(drawings, as)+1)%len(drawings)]
 }
 
-// boardRows returns the tasks by state, or as one list.
+// boardRows returns the tasks as they are drawn.
 func (m *model) boardRows() []group {
 	switch m.tasksAs {
 	case "list":
 		return []group{m.taskRows()}
+	case "tree":
+		return []group{m.treeRows()}
 	case "graph":
 		return []group{m.graphRows()}
 	}
-	id, owner := taskWidths(m.snap.Tasks)
-	var sections []group
-	for _, c := range view.Columns(taskOrder(m.snap.Tasks)) {
-		title := strings.ToUpper(c.Title)
-		s := group{id: title, title: fmt.Sprintf("%s %d", title, len(c.Tasks))}
-		for _, t := range c.Tasks {
-			s.items = append(s.items, m.taskItem(t, id, owner))
-		}
-		sections = append(sections, s)
-	}
-	return sections
+	return m.stateRows()
 }
 
 func (m *model) mailRows() group {
