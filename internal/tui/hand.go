@@ -2,6 +2,7 @@ package tui
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -230,25 +231,21 @@ func (r *run) list(n int) {
 func (r *run) nextNeed(n int) {
 	m := r.m
 	if m.at == inTeams {
-		for _, g := range m.teams {
-			if g.Needs > 0 {
-				r.enterTeam(g.Team)
-				return
-			}
+		if name := nextTeam(m.teams, strings.TrimPrefix(m.cursor, "team:"), true); name != "" {
+			r.enterTeam(name)
+			return
 		}
 		m.say("nothing needs you", false)
 		return
 	}
-	if _, now := m.needs(); now == 0 {
+	all, now := m.needs()
+	switch {
+	case now == 0:
 		m.say("nothing needs you here", false)
-		if len(m.teams) > 1 {
-			for _, g := range m.teams {
-				if g.Team != m.name && g.Needs > 0 {
-					r.enterTeam(g.Team)
-					return
-				}
-			}
-		}
+		r.needElsewhere(func() {})
+		return
+	case n > 0 && m.cursor == needID(all[now-1]) && (m.at == inTeam || m.at == inNeeds):
+		r.needElsewhere(func() { m.nextNeed(n) })
 		return
 	}
 	if m.at != inTeam && m.at != inNeeds {
@@ -256,6 +253,50 @@ func (r *run) nextNeed(n int) {
 		m.refresh()
 	}
 	m.nextNeed(n)
+}
+
+// nextTeam returns the first team that needs the person, in the order of the list from one of its
+// teams on and round, with that team itself first or left out; "" for none.
+func nextTeam(list []view.Glance, from string, itself bool) string {
+	at := max(0, slices.IndexFunc(list, func(g view.Glance) bool { return g.Team == from }))
+	for i := range list {
+		if g := list[(at+i)%len(list)]; g.Needs > 0 && (itself || g.Team != from) {
+			return g.Team
+		}
+	}
+	return ""
+}
+
+// needElsewhere goes to the next team that needs the person, unless a key comes first. Without one it
+// does what is left.
+func (r *run) needElsewhere(otherwise func()) {
+	m, home := r.m, r.ui.Home
+	if home == nil {
+		otherwise()
+		return
+	}
+	from, key := m.name, m.lastKey
+	r.read("teams", func(ctx context.Context) func(*model) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		var list []view.Glance
+		_ = home.Teams(ctx, nil, func(l []view.Glance) { // without a list there is no other team
+			list = l
+			cancel()
+		})
+		return func(m *model) {
+			if !m.lastKey.Equal(key) || m.name != from {
+				return
+			}
+			name := nextTeam(list, from, false)
+			if name == "" {
+				otherwise()
+				return
+			}
+			m.at, m.cursor = inTeam, ""
+			r.enterTeam(name)
+		}
+	})
 }
 
 // open opens the selected item.
@@ -310,6 +351,7 @@ func (r *run) back() {
 		r.goTo(inTeam)
 	default:
 		r.goTo(inTeams)
+		m.cursor = "team:" + m.name
 	}
 }
 

@@ -483,9 +483,9 @@ func (m *model) usageRows() group {
 
 func (m *model) teamRows() group {
 	s := group{id: "teams", title: fmt.Sprintf("TEAMS %d", len(m.teams))}
-	name := 4
+	name, cost := 4, 1
 	for _, g := range m.teams {
-		name = max(name, widest(30, view.Clean(g.Team)))
+		name, cost = max(name, widest(30, view.Clean(g.Team))), max(cost, view.Width(g.Cost))
 	}
 	for _, g := range m.teams {
 		s.items = append(s.items, item{id: "team:" + g.Team, text: g.Team, on: view.Target{Thing: view.OnTeam}, line: func(w int) string {
@@ -495,7 +495,11 @@ func (m *model) teamRows() group {
 			} else if !g.Down.IsZero() {
 				rest += "  " + view.DownWords(g.Down, g.Silent)
 			}
-			return columns(w, "  ", []string{m.style.Bold(view.Clean(g.Team)), strings.TrimSpace(rest)}, []int{min(name, w/2), 0})
+			if g.Unread != "" || w < 40 {
+				return columns(w, "  ", []string{m.style.Bold(view.Clean(g.Team)), strings.TrimSpace(rest)}, []int{min(name, w/2), 0})
+			}
+			money := strings.Repeat(" ", max(0, cost-view.Width(g.Cost))) + g.Cost
+			return columns(w, "  ", []string{m.style.Bold(view.Clean(g.Team)), money, strings.TrimSpace(rest)}, []int{min(name, w/2), cost, 0})
 		}})
 	}
 	return s

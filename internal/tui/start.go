@@ -21,6 +21,9 @@ type beginning struct {
 // elsewhere, has just made it.
 func (r *run) glances(list []view.Glance) {
 	m := r.m
+	if len(m.teams) == 0 && m.at == inTeams && m.name != "" {
+		m.cursor = "team:" + m.name // the one that was left
+	}
 	m.teams, m.begins.known = list, true
 	switch {
 	case m.at != inTeams || r.ui.Start == nil:

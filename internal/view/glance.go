@@ -16,6 +16,7 @@ type Glance struct {
 	Stuck  int    `json:"stuck"`
 	Done   int    `json:"done"`
 	Total  int    `json:"total"`
+	Cost   string `json:"-"` // see Spent.Money
 	// Down is since when no supervisor is running although members should be.
 	Down time.Time `json:"supervisorDownSince,omitzero"`
 	// Silent reports that there is one, but it does not answer.
@@ -28,7 +29,7 @@ type Glance struct {
 func GlanceOf(s Snapshot) Glance {
 	c := s.Count()
 	return Glance{
-		Team: s.Team, Needs: len(s.Needs), Active: c.Active, Ready: c.Ready, Failed: c.Failed, Stuck: c.Stuck, Done: c.Done, Total: c.Total,
+		Team: s.Team, Needs: len(s.Needs), Active: c.Active, Ready: c.Ready, Failed: c.Failed, Stuck: c.Stuck, Done: c.Done, Total: c.Total, Cost: s.Spent.Money(),
 		Down: s.Down, Silent: s.Silent,
 	}
 }

@@ -58,6 +58,7 @@ func brief(ctx context.Context, t *tool.Team, silent time.Time) (view.Snapshot, 
 	if err != nil {
 		return s, err
 	}
+	s.Spent = spent(u.Team)
 	s.Needs, err = needs(ctx, t, members, s, u, now)
 	return s, err
 }
