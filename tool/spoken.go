@@ -25,8 +25,11 @@ func Speak(m ledger.Message) Spoken {
 	f, ok := inbox.Parse(m.Text)
 	switch {
 	case ok:
-		text := describe(f)
-		return Spoken{Line: inbox.Summary("", cmp.Or(m.Summary, text)), Text: text, Protocol: true}
+		text, line := describe(f), m.Summary
+		if _, idle := f.(inbox.IdleNotification); idle { // its summary does not say how the turn ended
+			line = ""
+		}
+		return Spoken{Line: inbox.Summary("", cmp.Or(line, text)), Text: text, Protocol: true}
 	case !talks(m.Kind) && strings.HasPrefix(strings.TrimSpace(m.Text), "{"):
 		word := cmp.Or(m.Summary, strings.ReplaceAll(string(m.Kind), "_", " "))
 		return Spoken{Line: inbox.Summary("", word), Text: word, Protocol: true}

@@ -196,7 +196,7 @@ func (m *model) footKeys() []string {
 	}
 	var keys []string
 	if m.filter != "" {
-		keys = append(keys, "/"+view.Clean(m.filter))
+		keys = append(keys, "/"+view.Clean(m.filter)+m.searched())
 	}
 	it, _ := m.row()
 	for _, a := range m.actions() {

@@ -198,3 +198,22 @@ func TestFilter(t *testing.T) {
 		t.Error("a task is a waiting member of claude")
 	}
 }
+
+// TestFilterOfPart checks that a filter says how many tasks it looks through, where those are not all.
+func TestFilterOfPart(t *testing.T) {
+	t.Parallel()
+	s := sample()
+	m := shownOf(s, 100, 24)
+	m.at, m.filter = inTasks, "job 399"
+	m.refresh()
+	if got := m.foot(); !strings.HasPrefix(strip(got), " /job 399  ") {
+		t.Errorf("of all: %q", got)
+	}
+	c := s.Count()
+	c.Total = 400
+	m.snap.Whole = &c
+	m.refresh()
+	if got := m.foot(); !strings.HasPrefix(strip(got), " /job 399 in 7 of 400 tasks  ") {
+		t.Errorf("of some: %q", got)
+	}
+}

@@ -74,7 +74,7 @@ func (m *model) overKeys() []string {
 	case confirmOverlay:
 		return []string{"enter do it", "esc leave it"}
 	case filterOverlay:
-		return []string{"/" + o.field.text + "_", "enter keep", "esc drop"}
+		return []string{"/" + o.field.text + "_" + m.searched(), "enter keep", "esc drop"}
 	case startOverlay:
 		return []string{"enter run", "any other key leaves it"}
 	case previewOverlay:

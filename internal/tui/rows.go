@@ -363,6 +363,15 @@ func (m *model) taskRows() group {
 	return s
 }
 
+// searched says how many tasks a filter looks through, if those are not all.
+func (m *model) searched() string {
+	n, all := len(m.snap.Tasks), m.snap.Count().Total
+	if n >= all || m.at != inTeam && m.at != inTasks {
+		return ""
+	}
+	return fmt.Sprintf(" in %d of %d tasks", n, all)
+}
+
 // drawings are the ways to show tasks, in the order of the key that turns them.
 var drawings = []string{"list", "tree", "board", "graph"}
 
