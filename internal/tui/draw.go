@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/teamctl/teamctl/internal/view"
@@ -70,6 +71,8 @@ func (m *model) draw() frame {
 	}
 	if m.rows >= 3 {
 		f.lines = append(f.lines[:m.rows-1], foot)
+		f.regions = slices.DeleteFunc(f.regions, func(g region) bool { return g.y >= m.rows-1 })
+		f.regions = append(f.regions, m.footRegions(strip(foot))...)
 	}
 	f.lines = f.lines[:min(len(f.lines), m.rows)]
 	for len(f.lines) < m.rows {
@@ -171,9 +174,13 @@ func (m *model) foot() string {
 	if line := m.receiptLine(); line != "" && m.over.kind == noOverlay {
 		return " " + line
 	}
-	keys := m.footKeys()
+	return m.style.Dim(m.footLine(func(int, int, string) {}))
+}
+
+// footLine returns the keys that fit, and calls each with the cells of each.
+func (m *model) footLine(each func(left, right int, hint string)) string {
 	line := ""
-	for _, k := range keys {
+	for _, k := range m.footKeys() {
 		if k == "" { // it has no key
 			continue
 		}
@@ -185,8 +192,26 @@ func (m *model) foot() string {
 			continue
 		}
 		line = more
+		each(view.Width(line)-view.Width(k), view.Width(line), k)
 	}
-	return m.style.Dim(line)
+	return line
+}
+
+// keyRegion begins the id of a region that is a key.
+const keyRegion = "key:"
+
+// footRegions are the keys of the last line, for the mouse.
+func (m *model) footRegions(foot string) (out []region) {
+	line := m.footLine(func(left, right int, hint string) {
+		key, _, _ := strings.Cut(hint, " ")
+		if checkKey(key) == "" {
+			out = append(out, region{y: m.rows - 1, left: left, right: right, id: keyRegion + key})
+		}
+	})
+	if line != foot { // it has a result
+		return nil
+	}
+	return out
 }
 
 // footKeys returns the most relevant keys, most important first.

@@ -36,6 +36,13 @@ func (r *run) mouse(e term.Event) (leave bool) {
 			if g.y != e.Y || e.X < g.left || e.X >= g.right {
 				continue
 			}
+			if key, ok := strings.CutPrefix(g.id, keyRegion); ok {
+				if e.At.Sub(r.footAt) < unread {
+					m.say("nothing was done: these keys had not been on the screen for long enough", true)
+					return false
+				}
+				return r.event(term.Event{Kind: term.Key, Key: key, At: e.At})
+			}
 			if n, ok := strings.CutPrefix(g.id, "choice:"); ok {
 				_, _ = fmt.Sscan(n, &m.over.at) // it is a number
 				if list := m.matching(); m.over.at < len(list) {

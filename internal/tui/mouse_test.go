@@ -3,9 +3,11 @@ package tui
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/teamctl/teamctl/internal/tui/term"
+	"github.com/teamctl/teamctl/internal/view"
 )
 
 // TestClickOnQuit checks that a click on a choice of the palette does what Enter does there: on
@@ -31,4 +33,61 @@ func TestClickOnQuit(t *testing.T) {
 	if !s.event(term.Event{Kind: term.Mouse, Key: "left", X: at.left, Y: at.y, At: s.now}) {
 		t.Error("the screen is not left")
 	}
+}
+
+// TestClickOnTheLastLine checks that each key that the last line names can be clicked, as if it was pressed:
+// an answer needs a request that was seen, and a line that has just changed takes no click.
+func TestClickOnTheLastLine(t *testing.T) {
+	t.Parallel()
+	f := &fuzzed{request: view.Request{Kind: view.NeedPermission, State: "pending", Member: "worker-1", Tool: "Bash", Command: "make deploy"}}
+	s := newOnPaper(t, f, f)
+	answered := func(want int) {
+		t.Helper()
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if len(f.answered) != want {
+			t.Fatalf("answered %+v, want %d", f.answered, want)
+		}
+	}
+	clicks := func(hint string) {
+		t.Helper()
+		line := s.frame.lines[len(s.frame.lines)-1]
+		before, _, ok := strings.Cut(strip(line), hint)
+		if !ok {
+			t.Fatalf("no %q in %q", hint, line)
+		}
+		s.event(term.Event{Kind: term.Mouse, Key: "left", X: view.Width(before) + 1, Y: len(s.frame.lines) - 1, At: s.now})
+		s.look(2 * burst)
+	}
+	s.shows("make deploy")
+	clicks("x reject")
+	if s.m.over.kind != noOverlay || s.m.toast == "" {
+		t.Fatal("a line that has just changed takes a click")
+	}
+	s.m.toast = ""
+	s.look(0)
+	s.look(unread)
+	clicks("x reject")
+	if s.m.over.kind != inputOverlay || s.m.over.action.ID != "reject" {
+		t.Fatalf("%q does nothing", "x reject")
+	}
+	s.look(unread)
+	clicks("esc keep as a draft")
+	if s.m.over.kind != noOverlay {
+		t.Fatal("no click leads out")
+	}
+	s.look(unread)
+	s.types("enter")
+	s.look(unread)
+	clicks("esc back")
+	if s.m.over.kind != noOverlay {
+		t.Fatal("no click leads out of the request")
+	}
+	answered(0)
+	s.shows("make deploy")
+	s.look(unread)
+	clicks("a approve")
+	s.shows("make deploy")
+	s.all.Wait()
+	answered(1)
 }

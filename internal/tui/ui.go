@@ -173,6 +173,7 @@ type run struct {
 
 	frame    frame
 	frameID  int
+	footAt   time.Time // since when the last line is as it is
 	guard    guard
 	alerts   alerts
 	gaze     gaze
@@ -252,6 +253,9 @@ func (r *run) draw(now time.Time) {
 	f := m.draw()
 	r.frameID++
 	r.guard.shown(m.underHand(f), r.frameID)
+	if len(r.frame.lines) == 0 || len(f.lines) == 0 || f.lines[len(f.lines)-1] != r.frame.lines[len(r.frame.lines)-1] {
+		r.footAt = now
+	}
 	r.frame = f
 	r.term.Draw(term.Frame{ID: r.frameID, Lines: f.lines, Cursor: f.cursor, X: f.x, Y: f.y})
 	title := "teamctl " + view.Clean(m.name)
