@@ -61,7 +61,13 @@ func (r *run) mouse(e term.Event) (leave bool) {
 			m.choose(g.id)
 			return false
 		}
-	case "right":
+	case "right": // the menu of the row under the pointer
+		for _, g := range r.frame.regions {
+			if m.over.kind == noOverlay && g.y == e.Y && e.X >= g.left && e.X < g.right {
+				m.lastKey = e.At
+				m.choose(g.id)
+			}
+		}
 		return r.command("menu", e)
 	}
 	return false

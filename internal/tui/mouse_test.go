@@ -90,4 +90,28 @@ func TestClickOnTheLastLine(t *testing.T) {
 	s.shows("make deploy")
 	s.all.Wait()
 	answered(1)
+// TestRightClick checks that the menu is that of the row under the pointer.
+func TestRightClick(t *testing.T) {
+	t.Parallel()
+	s := newOnPaper(t, nil, &fuzzed{})
+	s.look(0)
+	i := slices.IndexFunc(s.frame.regions, func(g region) bool { return g.id == "task:101" })
+	if i < 0 {
+		t.Fatalf("no row of a task: %+v", s.frame.regions)
+	}
+	at := s.frame.regions[i]
+	s.event(term.Event{Kind: term.Mouse, Key: "right", X: at.left + 4, Y: at.y, At: s.now})
+	if s.m.cursor != "task:101" || s.m.over.kind != choiceOverlay || !slices.ContainsFunc(s.m.over.choices, func(c choice) bool { return c.action.ID == "assign" }) {
+		t.Errorf("the menu of %s: %+v", s.m.cursor, s.m.over.choices)
+	}
+}
+
+// TestSelectionInASCII checks that the mark of the selection looks like no state.
+func TestSelectionInASCII(t *testing.T) {
+	t.Parallel()
+	for sign, s := range asciiSigns {
+		if sign != '›' && s == asciiSigns['›'] {
+			t.Errorf("%c and the selection are both %s", sign, s)
+		}
+	}
 }
