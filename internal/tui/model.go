@@ -210,7 +210,9 @@ func (m *model) refresh() {
 		for i, s := range fresh {
 			all := len(s.items)
 			fresh[i].items = slices.DeleteFunc(s.items, func(it item) bool { return !matches(it.text, m.filter) })
-			fresh[i].title += fmt.Sprintf(", %d of %d shown", len(fresh[i].items), all)
+			if all > 0 {
+				fresh[i].title += fmt.Sprintf(", %d of %d shown", len(fresh[i].items), all)
+			}
 		}
 	}
 	by := m.choosing()
