@@ -66,9 +66,17 @@ func (m *model) detail(f *frame, width, height int) []string {
 	case on.Merge != nil:
 		return m.mergeLines(*on.Merge, width, height)
 	case on.Thing == view.OnTask && on.Task != nil:
-		return m.taskLines(*on.Task, width, height)
+		t := *on.Task
+		if now := m.taskOf(t.ID); now != nil { // the row may be an old one
+			t = *now
+		}
+		return m.taskLines(t, width, height)
 	case on.Member != nil:
-		return m.memberLines(*on.Member, on.Need, width, height)
+		x := *on.Member
+		if now := m.memberOf(x.Name); now != nil {
+			x = *now
+		}
+		return m.memberLines(x, on.Need, width, height)
 	case on.Need != nil:
 		return wrapped(safe(on.Need.Text)+"\n\n"+on.Need.Command, width)
 	}

@@ -325,7 +325,11 @@ func (m *model) taskItem(t view.Task, id, owner int) item {
 			if w < 44 {
 				return columns(w, " ", []string{sign, number, view.Clean(t.Subject), last}, []int{1, id, 0, widest(max(4, w/3), last)})
 			}
-			return columns(w, " ", []string{sign, number, view.Clean(t.Subject), view.Clean(t.Owner), last}, []int{1, id, 0, owner, clamp(view.Width(last), 6, w/3)})
+			texts, widths := []string{sign, number, view.Clean(t.Subject)}, []int{1, id, 0}
+			if owner > 0 {
+				texts, widths = append(texts, view.Clean(t.Owner)), append(widths, owner)
+			}
+			return columns(w, " ", append(texts, last), append(widths, clamp(view.Width(last), 6, w/3)))
 		},
 	}
 }

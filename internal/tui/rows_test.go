@@ -1,0 +1,44 @@
+package tui
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/teamctl/teamctl/internal/view"
+	"github.com/teamctl/teamctl/team"
+)
+
+// TestStateWithoutOwners checks that the state of a task is whole where no task has an owner.
+func TestStateWithoutOwners(t *testing.T) {
+	t.Parallel()
+	s := sample()
+	s.Tasks = []view.Task{{ID: "1", Subject: "lint", Status: team.TaskPending}}
+	m := shownOf(s, 120, 36)
+	if shown := text(m.draw()); !strings.Contains(shown, "ready") {
+		t.Errorf("no state:\n%s", shown)
+	}
+}
+
+// TestGoneRowIsCurrent checks that the detail of a row that is gone shows its task as it is now.
+func TestGoneRowIsCurrent(t *testing.T) {
+	t.Parallel()
+	s := crowd(8)
+	m := shownOf(s, 120, 36)
+	m.lastKey = epoch
+	m.choose(needID(s.Needs[len(s.Needs)-1]))
+	s.Needs = s.Needs[:len(s.Needs)-1]
+	for i := range s.Tasks {
+		if s.Tasks[i].ID == "2" {
+			s.Tasks[i].Status, s.Tasks[i].Owner, s.Tasks[i].Attempt = team.TaskPending, "", 0
+		}
+	}
+	m.snap = s
+	m.refresh()
+	if it, _ := m.row(); !it.gone {
+		t.Fatalf("%s is not gone", it.id)
+	}
+	shown := strings.Join(m.detail(&frame{}, 60, 10), "\n")
+	if strings.Contains(shown, "failed") || !strings.Contains(shown, "pending") {
+		t.Errorf("shown:\n%s", shown)
+	}
+}
