@@ -37,7 +37,7 @@ func (s *screenTeam) mergeReady(ctx context.Context, a view.Action, d view.Deed)
 		seen = append(seen, strings.Join([]string{m.Member, m.Branch, m.Tip, m.Target, m.Strategy, string(m.State)}, " "))
 	}
 	if len(out.Merges) == 0 {
-		return view.Done{Said: strings.Join(append(lines, "nothing is ready to be merged"), "\n")}, nil
+		return view.Done{Said: strings.Join(append([]string{"nothing is ready to be merged"}, lines...), "\n")}, nil
 	}
 	was := strings.Join(seen, "\n")
 	if d.Preview {

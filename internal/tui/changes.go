@@ -208,25 +208,65 @@ func (m *model) changeTarget(it item) view.Target {
 	return t
 }
 
-// changeKeys are the keys of the changes that are commands of the screen.
+// search is how far the search for a member with changes has come.
+type search int
+
+const (
+	notSearched search = iota
+	searching
+	searched
+)
+
+// chooseChanges chooses the member of the selected row for the place of changes. Without one it stays
+// the member that was chosen last.
+func (m *model) chooseChanges() {
+	if it, ok := m.row(); ok && m.at != inChanges && it.on.Member != nil && !it.on.Member.Lead && it.on.Member.Name != m.changes.Member {
+		m.changes, m.files, m.diff = view.Changes{Member: it.on.Member.Name}, nil, cursor{}
+	}
+}
+
+// noChanges says why there are no files.
+func (m *model) noChanges() string {
+	switch {
+	case m.changes.Member != "":
+		return view.Clean(m.changes.Why)
+	case m.search == searching:
+		return "looking for a member with changes"
+	}
+	note := "no member has changed a file yet"
+	if key := m.keys.first("changes"); key != "" {
+		note += ": " + key + " on a member shows its changes"
+	}
+	return note
+}
+
+// changeKeys are the keys in the place of changes.
 func (m *model) changeKeys() []string {
 	k := m.keys
-	if m.changes.Member == "" {
-		return nil
+	main := []string{"comment", "edit-comment", "send-review", "reviewed", "not-reviewed", "merge-ready"}
+	actions := m.actionKeys(main...)
+	if m.changes.Member == "" || len(actions) == 0 {
+		return actions
 	}
-	keys := []string{k.hint("open", "read"), k.hint("base", "compare")}
+	var keys []string
 	if m.diff.in {
-		keys = []string{k.hint("next-change", "next change"), k.hint("turn", "mark"), k.hint("next-file", "next file"), k.hint("base", "compare"), k.hint("back", "files")}
+		keys = append(keys, actions[0], k.hint("next-change", "next change"))
+		keys = append(keys, actions[1:len(main)]...)
+		keys = append(keys, k.hint("turn", "mark"), k.hint("next-file", "next file"), k.hint("base", "compare"), k.hint("back", "files"))
+	} else {
+		keys = append(keys, k.hint("open", "read"))
+		keys = append(keys, actions[:len(main)]...)
+		keys = append(keys, k.hint("base", "compare"))
 	}
 	if m.cols >= sidesFrom {
 		keys = append(keys, k.hint("sides", map[bool]string{true: "one column", false: "side by side"}[m.sides()]))
 	}
-	return keys
+	return append(keys, actions[len(main):]...)
 }
 
 func (m *model) fileRows() group {
 	added, removed := 0, 0
-	s := group{id: "files"}
+	s := group{id: "files", note: m.noChanges()}
 	open, drafts := map[string]int{}, map[string]int{}
 	for _, c := range m.changes.Comments {
 		switch {

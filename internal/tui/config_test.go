@@ -38,7 +38,7 @@ func TestChosenKeys(t *testing.T) {
 			t.Errorf("%s is the command %q, want %q", key, got, want)
 		}
 	}
-	foot := strip(m.foot())
+	foot := strip(m.foot(false))
 	for _, want := range []string{"a approve", "X reject", "& help"} {
 		if !strings.Contains(foot, want) {
 			t.Errorf("no %q in %q", want, foot)
@@ -70,8 +70,9 @@ func TestChosenKeys(t *testing.T) {
 	if help = text(m.draw()); !strings.Contains(help, "q ctrl-c") {
 		t.Errorf("how to leave:\n%s", help)
 	}
+	m.choose(before)
 	m.over, m.toast = overlay{kind: requestOverlay, approval: m.approval()}, ""
-	if foot := strip(m.foot()); !strings.Contains(foot, "X reject") {
+	if foot := strip(m.foot(false)); !strings.Contains(foot, "X reject") {
 		t.Errorf("a request names %q", foot)
 	}
 }

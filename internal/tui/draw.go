@@ -3,6 +3,7 @@ package tui
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/teamctl/teamctl/internal/view"
@@ -17,6 +18,7 @@ type frame struct {
 	// answered by one key.
 	seen    map[int64]string
 	preview string // the Seen of a preview that is visible as a whole
+	more    bool   // the open request goes on below the screen, or above it
 	regions []region
 	bar     bar
 }
@@ -36,10 +38,15 @@ func (m *model) draw() frame {
 		return f
 	}
 	f.add(m.head())
-	foot := ""
-	room := m.rows - 1
+	room, said := m.rows-1, ""
 	if m.rows >= 3 {
-		foot, room = m.foot(), room-1
+		room--
+		if m.rows >= saidFrom {
+			said = m.said()
+		}
+		if said != "" {
+			room--
+		}
 	}
 	switch {
 	case room <= 0:
@@ -66,13 +73,18 @@ func (m *model) draw() frame {
 	default:
 		m.drawPlace(&f, room)
 	}
-	for len(f.lines) < m.rows-1 {
+	for len(f.lines) < room+1 {
 		f.add("")
 	}
 	if m.rows >= 3 {
-		f.lines = append(f.lines[:m.rows-1], foot)
-		f.regions = slices.DeleteFunc(f.regions, func(g region) bool { return g.y >= m.rows-1 })
-		f.regions = append(f.regions, m.footRegions(strip(foot))...)
+		f.lines = f.lines[:room+1]
+		if said != "" {
+			f.add(said)
+		}
+		foot := m.foot(f.more)
+		f.add(foot)
+		f.regions = slices.DeleteFunc(f.regions, func(g region) bool { return g.y > room })
+		f.regions = append(f.regions, m.footRegions(strip(foot), f.more)...)
 	}
 	f.lines = f.lines[:min(len(f.lines), m.rows)]
 	for len(f.lines) < m.rows {
@@ -163,46 +175,77 @@ func (m *model) downWords() []string {
 	return []string{words + ", facts are of then", words, "? as of " + at, "? " + at}
 }
 
-// foot returns the last line: the result of the last key, or the keys of this place.
-func (m *model) foot() string {
-	if m.toast != "" {
-		if m.bad {
-			return " " + m.style.Red(view.Clean(m.toast))
-		}
+// saidFrom is the number of rows from which what is said has a line of its own above the keys.
+const saidFrom = 10
+
+// said returns the result of the last key or, without one, the receipt of the last sent message.
+func (m *model) said() string {
+	switch {
+	case m.toast != "" && m.bad:
+		return " " + m.style.Red(view.Clean(m.toast))
+	case m.toast != "":
 		return " " + view.Clean(m.toast)
+	case m.over.kind == noOverlay || m.over.kind == filterOverlay:
+		if line := m.receiptLine(); line != "" {
+			return " " + line
+		}
 	}
-	if line := m.receiptLine(); line != "" && m.over.kind == noOverlay {
-		return " " + line
-	}
-	return m.style.Dim(m.footLine(func(int, int, string) {}))
+	return ""
 }
 
-// footLine returns the keys that fit, and calls each with the cells of each.
-func (m *model) footLine(each func(left, right int, hint string)) string {
+// foot returns the last line: the keys of this place, of which the key of the help is never left out.
+// On a screen of few rows it is what was said, until the next key. more is as in frame.
+func (m *model) foot(more bool) string {
+	last := m.helpKey()
+	if said := m.said(); said != "" && m.rows < saidFrom && (m.toast != "" || !m.receiptOld) {
+		if last != "" && view.Width(said)+2+view.Width(last) <= m.cols {
+			said += "  " + m.style.Dim(last)
+		}
+		return said
+	}
+	return m.style.Dim(m.footLine(more, func(int, int, string) {}))
+}
+
+// footLine returns the keys that fit, the one of the help last, and calls each with the cells of
+// each.
+func (m *model) footLine(more bool, each func(left, right int, hint string)) string {
+	room, last := m.cols, m.helpKey()
+	if last != "" {
+		room -= view.Width(last) + 2
+	}
 	line := ""
-	for _, k := range m.footKeys() {
-		if k == "" { // it has no key
-			continue
-		}
-		more := line + " " + k
+	put := func(k string, room int) {
+		longer := line + " " + k
 		if line != "" {
-			more = line + "  " + k
+			longer = line + "  " + k
 		}
-		if view.Width(more) > m.cols {
-			continue
+		if k == "" || view.Width(longer) > room { // it has no key, or no room
+			return
 		}
-		line = more
+		line = longer
 		each(view.Width(line)-view.Width(k), view.Width(line), k)
 	}
+	for _, k := range m.footKeys(more) {
+		put(k, room)
+	}
+	put(last, m.cols)
 	return line
+}
+
+// helpKey names the key of the help, "" where it is another's.
+func (m *model) helpKey() string {
+	if m.over.kind != noOverlay {
+		return ""
+	}
+	return m.keys.hint("help", "help")
 }
 
 // keyRegion begins the id of a region that is a key.
 const keyRegion = "key:"
 
 // footRegions are the keys of the last line, for the mouse.
-func (m *model) footRegions(foot string) (out []region) {
-	line := m.footLine(func(left, right int, hint string) {
+func (m *model) footRegions(foot string, more bool) (out []region) {
+	line := m.footLine(more, func(left, right int, hint string) {
 		key, _, _ := strings.Cut(hint, " ")
 		if checkKey(key) == "" {
 			out = append(out, region{y: m.rows - 1, left: left, right: right, id: keyRegion + key})
@@ -214,61 +257,145 @@ func (m *model) footRegions(foot string) (out []region) {
 	return out
 }
 
-// footKeys returns the most relevant keys, most important first.
-func (m *model) footKeys() []string {
-	if m.over.kind != noOverlay {
-		return m.overKeys()
-	}
-	var keys []string
-	if m.filter != "" {
-		keys = append(keys, "/"+view.Clean(m.filter)+m.searched())
-	}
+// shortly has titles of actions that are too long for the last line.
+func shortly() map[string]string {
+	return map[string]string{"comment-file": "comment file", "edit-comment": "edit", "send-review": "send", "review-task": "as a task", "merge-ready": "merge"}
+}
+
+// actionKeys returns the keys of the actions on the selected row: those with the ids first, then the
+// others.
+func (m *model) actionKeys(first ...string) (keys []string) {
 	it, _ := m.row()
+	if it.gone {
+		return nil
+	}
+	hints, order := map[string]string{}, []string{}
 	for _, a := range m.actions() {
-		if a.Key != "" && !it.gone && a.ID != "add-task" && (a.ID != "merge-ready" || m.at == inChanges) {
-			keys = append(keys, a.Key+" "+a.Title)
+		if a.Key != "" && a.ID != "add-task" && (a.ID != "merge-ready" || m.at == inChanges) {
+			title := a.Title
+			if s := shortly()[a.ID]; s != "" {
+				title = s
+			}
+			hints[a.ID] = a.Key + " " + title
+			order = append(order, a.ID)
 		}
 	}
-	if need := it.on.Need; need != nil && (need.Kind == view.NeedDialog) && !m.readOnly {
-		keys = append([]string{m.keys.hint("open", "attach")}, keys...)
+	for _, id := range append(first, order...) {
+		keys = append(keys, hints[id])
+		hints[id] = ""
 	}
-	if need := it.on.Need; need != nil && need.Kind == view.NeedPlan && need.Approval != 0 && !m.readOnly {
-		keys = append(keys, m.keys.hint("open", "comment on it"))
+	return keys
+}
+
+// footKeys returns the most relevant keys, most important first, without that of the help.
+func (m *model) footKeys(more bool) []string {
+	if m.over.kind != noOverlay {
+		return m.overKeys(more)
 	}
-	if strings.HasPrefix(it.id, commandRow) && !m.readOnly {
-		keys = append([]string{m.keys.hint("open", "run")}, keys...)
-	}
-	if strings.HasPrefix(it.id, "members:") {
-		keys = append([]string{"enter " + map[bool]string{false: "open", true: "close"}[m.opened[it.id]]}, keys...)
-	}
-	if it.on.Thing == view.OnTask && it.on.Task != nil && !it.gone && m.at != inLog {
-		keys = append([]string{m.logKey(it)}, keys...)
+	k := m.keys
+	var keys []string
+	put := func(list ...string) { keys = append(keys, list...) }
+	if m.filter != "" {
+		put("/" + view.Clean(m.filter) + m.searched())
 	}
 	switch m.at {
 	case inScreen:
-		keys = append([]string{m.keys.hint("back", "back"), m.keys.hint("filter", "search")}, keys...)
+		put(k.hint("back", "back"), k.hint("filter", "search"))
 	case inLog:
-		keys = append(m.logKeys(), keys...)
+		put(m.logKeys()...)
 	case inTime:
-		keys = append(m.timeKeys(), keys...)
-	case inTasks:
-		keys = append(keys, m.keys.hint("turn", nextOf(m.tasksAs)))
-	case inChanges:
-		if of := m.changeKeys(); len(of) > 0 {
-			keys = append(append(of[:1:1], keys...), of[1:]...)
-		}
+		put(m.timeKeys()...)
 	default:
 	}
-	if _, n := m.needs(); n > 0 {
-		keys = append(keys, m.keys.hint("next-need", "next need"))
+	it, _ := m.row()
+	need := it.on.Need
+	switch {
+	case it.on.Thing == view.OnTask && it.on.Task != nil && !it.gone && m.at != inLog:
+		put(m.logKey(it))
+	case strings.HasPrefix(it.id, "members:"):
+		put("enter " + map[bool]string{false: "open", true: "close"}[m.opened[it.id]])
+	case m.readOnly:
+	case strings.HasPrefix(it.id, commandRow):
+		put(k.hint("open", "run"))
+	case need != nil && need.Kind == view.NeedDialog:
+		put(k.hint("open", "attach"))
 	}
-	keys = append(keys, m.keys.hint("help", "help"), m.keys.hint("palette", "all"), m.keys.hint("quit", "quit"))
-	if m.cols >= 110 {
-		for _, p := range digits {
-			keys = append(keys, m.keys.hint("view-"+string(p), string(p)))
+	later := []string{} // after the way to other lists and views
+	switch {
+	case m.at == inChanges:
+		put(m.changeKeys()...)
+	case it.gone || it.on.Member == nil || it.on.Member.Lead || it.on.Thing == view.OnMessage || it.on.Thing == view.OnMerge:
+		put(m.actionKeys()...)
+	case it.on.Thing == view.OnMember:
+		put(m.actionKeys("message")[:1]...)
+		put(k.hint("changes", "diff"))
+		if m.at != inScreen {
+			put(k.hint("screen", "screen"))
+		}
+		put(k.hint("menu", "more"))
+		put(m.actionKeys("message")[1:]...)
+	default:
+		put(m.actionKeys()...)
+		if need != nil && need.Kind == view.NeedPlan && need.Approval != 0 && !m.readOnly {
+			put(k.hint("open", "comment on it"))
+		}
+		later = append(later, k.hint("menu", "more"), k.hint("changes", "diff"), k.hint("screen", "screen"))
+	}
+	if m.at == inTasks {
+		put(k.hint("turn", nextOf(m.tasksAs)))
+	}
+	if m.at != inTeams {
+		if m.at != inTeam || m.wide() { // else the list names them
+			put(m.viewKeys())
+		}
+		if m.at == inTeam && m.wide() {
+			put(k.hint("next-list", "next list"))
 		}
 	}
-	return keys
+	if _, n := m.needs(); n > 0 {
+		put(k.hint("next-need", "next need"))
+	}
+	put(later...)
+	return append(keys, k.hint("palette", "all"), k.hint("quit", "quit"))
+}
+
+// viewKeys names the keys of the views.
+func (m *model) viewKeys() string {
+	for i, p := range digits {
+		if m.keys.first("view-"+string(p)) != strconv.Itoa(i+1) {
+			return m.keys.hint("view-tasks", "tasks")
+		}
+	}
+	if m.cols < 170 {
+		return fmt.Sprintf("1-%d views", len(digits))
+	}
+	var all []string
+	for _, p := range digits {
+		all = append(all, m.keys.hint("view-"+string(p), string(p)))
+	}
+	return strings.Join(all, "  ")
+}
+
+// others adds to the title of the only list that is shown how to get to the others, and to the views.
+func (m *model) others(s group) group {
+	var names []string
+	from := m.groupAt()
+	for n := 1; n < len(m.sections); n++ {
+		if i := (from + n) % len(m.sections); len(m.sections[i].items) > 0 {
+			names = append(names, m.sections[i].id)
+		}
+	}
+	hints := []string{m.viewKeys()}
+	if len(names) > 0 {
+		hints = []string{m.keys.hint("next-list", strings.Join(names, ", ")), m.viewKeys()}
+	}
+	gap := "   "
+	for _, h := range hints {
+		if longer := s.title + gap + h; h != "" && view.Width(longer) < m.cols {
+			s.title, gap = longer, "  "
+		}
+	}
+	return s
 }
 
 // list draws a group in height lines: its title and the rows around the selected one.
@@ -285,6 +412,11 @@ func (m *model) list(f *frame, s group, left, width, height int) []string {
 	}
 	if height > 1 || len(s.items) == 0 {
 		out = append(out, title)
+	}
+	if len(s.items) == 0 {
+		for _, l := range s.noteLines(width)[:min(height-1, len(s.noteLines(width)))] {
+			out = append(out, view.Pad("   "+l, width))
+		}
 	}
 	room := height - len(out)
 	at := -1
@@ -382,7 +514,7 @@ func (m *model) drawNarrow(f *frame, room int) {
 			f.seen = map[int64]string{}
 		}
 	}
-	f.add(m.list(f, shown[1], 0, m.cols, rest)...)
+	f.add(m.list(f, m.others(shown[1]), 0, m.cols, rest)...)
 }
 
 // drawSmall draws the team on a screen with room for one list.
@@ -398,7 +530,7 @@ func (m *model) drawSmall(f *frame, room int) {
 		tail = g.String()
 		room--
 	}
-	lines := m.list(f, shown[0], 0, m.cols, room)
+	lines := m.list(f, m.others(shown[0]), 0, m.cols, room)
 	if shown[0].id == "needs" && len(shown[0].items) > 0 { // the header has their number
 		f.regions = nil
 		lines = m.untitled(f, shown[0], room)
@@ -433,7 +565,7 @@ func (m *model) drawPlace(f *frame, room int) {
 	}
 	total := 0
 	for _, s := range m.sections {
-		total += len(s.items) + 1
+		total += s.height(m.cols)
 	}
 	height, width := room, m.cols
 	if m.at == inChanges && m.diff.in && (m.cols < 110 || room < 6) {
@@ -457,7 +589,7 @@ func (m *model) drawPlace(f *frame, room int) {
 	lists := func(f *frame, width int) (column []string) {
 		left := height
 		for i, s := range m.sections {
-			h := min(len(s.items)+1, max(2, left-2*(len(m.sections)-1-i)))
+			h := min(s.height(width), max(2, left-2*(len(m.sections)-1-i)))
 			if i == len(m.sections)-1 {
 				h = left
 			}

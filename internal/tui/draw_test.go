@@ -206,14 +206,14 @@ func TestFilterOfPart(t *testing.T) {
 	m := shownOf(s, 100, 24)
 	m.at, m.filter = inTasks, "job 399"
 	m.refresh()
-	if got := m.foot(); !strings.HasPrefix(strip(got), " /job 399  ") {
+	if got := m.foot(false); !strings.HasPrefix(strip(got), " /job 399  ") {
 		t.Errorf("of all: %q", got)
 	}
 	c := s.Count()
 	c.Total = 400
 	m.snap.Whole = &c
 	m.refresh()
-	if got := m.foot(); !strings.HasPrefix(strip(got), " /job 399 in 7 of 400 tasks  ") {
+	if got := m.foot(false); !strings.HasPrefix(strip(got), " /job 399 in 7 of 400 tasks  ") {
 		t.Errorf("of some: %q", got)
 	}
 }

@@ -94,7 +94,7 @@ func TestGraphSelection(t *testing.T) {
 			t.Errorf("%d nodes are marked:\n%s", marked, text(f))
 		}
 	}
-	if foot := strip(m.foot()); !strings.Contains(foot, "e edit the subject") {
+	if foot := strip(m.foot(false)); !strings.Contains(foot, "e edit the subject") {
 		t.Errorf("the last line does not name what can be done: %q", foot)
 	}
 	if got := m.target(); got.Task == nil || got.Task.ID != "2" {

@@ -34,7 +34,7 @@ func TestGroups(t *testing.T) {
 	if got := strip(m.sections[1].items[1].line(90)); got != "+ worker-* 49  ? 7 waiting  ✗ 7 failed  ▸ 14 working  · 21 idle" {
 		t.Errorf("the row is %q", got)
 	}
-	if foot := m.foot(); !strings.Contains(foot, "enter open") {
+	if foot := m.foot(false); !strings.Contains(foot, "enter open") {
 		t.Errorf("the footer names no key that opens it: %s", foot)
 	}
 	keys("enter")

@@ -33,7 +33,7 @@ func (r *run) event(e term.Event) (leave bool) {
 	case term.Key:
 		why := r.guard.key(e.At)
 		m.lastKey = e.At
-		m.toast = ""
+		m.heard()
 		if e.Key == leaveKey {
 			return true
 		}
@@ -142,6 +142,9 @@ func (r *run) command(id string, e term.Event) (leave bool) {
 		case ok && m.name == "":
 			m.say("no team is open", true)
 		case ok && r.team != nil:
+			if place(p) == inChanges {
+				m.chooseChanges()
+			}
 			r.goTo(place(p))
 		}
 	}

@@ -78,7 +78,7 @@ func TestLogOfAnAttempt(t *testing.T) {
 	m.refresh()
 	m.choose("task:2")
 	_, keys, done := inHand(t, m, a)
-	if foot := m.foot(); !strings.Contains(foot, "enter log") {
+	if foot := m.foot(false); !strings.Contains(foot, "enter log") {
 		t.Errorf("the footer names no key for the log: %s", foot)
 	}
 	keys("enter")

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/internal/view"
+	"github.com/teamctl/teamctl/team"
 )
 
 // place is the content of the screen.
@@ -95,6 +96,7 @@ type model struct {
 	// screenFrom is the place from which the whole screen was opened, and screenRow the row there.
 	screenFrom place
 	screenRow  string
+	search     search // for a member with changes
 
 	over overlay
 
@@ -104,9 +106,11 @@ type model struct {
 	sent    string // id of the message whose receipts are shown
 	sentTo  string
 	receipt []view.Receipt
-	drafts  map[string]string // unsent text that the ledger does not have, by team and purpose
-	kept    map[string]string // the same of text that it has, as far as it was typed here
-	later   map[string]later  // needs that are put off
+	// receiptOld: a key came since the receipt has changed
+	receiptOld bool
+	drafts     map[string]string // unsent text that the ledger does not have, by team and purpose
+	kept       map[string]string // the same of text that it has, as far as it was typed here
+	later      map[string]later  // needs that are put off
 }
 
 func newModel() *model {
@@ -120,7 +124,18 @@ func newModel() *model {
 type group struct {
 	id, title string
 	items     []item
+	note      string // what stands there while there are no items
 }
+
+func (s group) noteLines(width int) []string {
+	if s.note == "" || len(s.items) > 0 {
+		return nil
+	}
+	return wrapped(s.note, width-4)
+}
+
+// height returns how many lines show all of a group.
+func (s group) height(width int) int { return 1 + len(s.items) + len(s.noteLines(width)) }
 
 // item is one row of a group.
 type item struct {
@@ -411,6 +426,19 @@ func (m *model) receiptLine() string {
 		line += ": " + view.Clean(r.Reason)
 	}
 	return line
+}
+
+// heard takes note of a key: results were read, and a receipt that is complete.
+func (m *model) heard() {
+	m.toast, m.receiptOld = "", true
+	for _, r := range m.receipt {
+		if r.State != team.Read && r.State != team.Answered && r.State != team.Dropped {
+			return
+		}
+	}
+	if len(m.receipt) > 0 {
+		m.sent, m.receipt = "", nil
+	}
 }
 
 // doing is a read or deed beside the loop; its result is a change of the model.

@@ -90,6 +90,8 @@ func TestClickOnTheLastLine(t *testing.T) {
 	s.shows("make deploy")
 	s.all.Wait()
 	answered(1)
+}
+
 // TestRightClick checks that the menu is that of the row under the pointer.
 func TestRightClick(t *testing.T) {
 	t.Parallel()

@@ -57,15 +57,21 @@ type choice struct {
 	row              string // the row to select first
 }
 
-// overKeys returns the keys of what stands over a place. Those of text fields and lists are fixed.
-func (m *model) overKeys() []string {
+// overKeys returns the keys of what stands over a place. Those of text fields and lists are fixed. more
+// is as in frame.
+func (m *model) overKeys(more bool) []string {
 	k, o := m.keys, m.over
 	switch o.kind {
 	case requestOverlay:
+		keys := m.requestKeys()
 		if m.planOpen() {
-			return m.planKeys()
+			keys = m.planKeys()
 		}
-		return []string{k.hint("approve", "approve"), k.hint("reject", "reject"), k.hint("approve-always", "always allow"), k.hint("approve-edited", "edit"), k.hint("answer", "answer"), k.hint("back", "back"), k.hint("scroll-down", "more")}
+		keys = append(keys, k.hint("back", "back"))
+		if more {
+			keys = append(keys, k.hint("scroll-down", "more"))
+		}
+		return keys
 	case inputOverlay:
 		if o.comment() {
 			return []string{"enter keep the draft", "ctrl-j new line"}
@@ -78,6 +84,13 @@ func (m *model) overKeys() []string {
 	case startOverlay:
 		return []string{"enter run", "any other key leaves it"}
 	case previewOverlay:
+		if o.text != "" && o.deed.Seen == "" {
+			keys := []string{"any key leaves it"}
+			if more {
+				keys = append(keys, k.hint("scroll-down", "more"))
+			}
+			return keys
+		}
 		return []string{k.hint(o.action.ID, "do it"), "any other key leaves it"}
 	case leaveOverlay:
 		return []string{k.hint("quit", "leave"), "any other key stays"}
@@ -86,6 +99,19 @@ func (m *model) overKeys() []string {
 	case noOverlay:
 	}
 	return nil
+}
+
+// requestKeys are the keys of the actions on an open request: none once it is answered.
+func (m *model) requestKeys() (keys []string) {
+	if m.request[m.over.approval].State != "pending" || m.target().Thing != view.OnApproval {
+		return nil
+	}
+	for _, a := range m.actions() {
+		if a.Key != "" && slices.Contains(a.On, view.OnApproval) {
+			keys = append(keys, a.Key+" "+a.Title)
+		}
+	}
+	return keys
 }
 
 // comment reports the text of a comment, which is kept as a draft while it is typed.
@@ -244,6 +270,7 @@ func (m *model) drawOverlay(f *frame, room int) {
 			m.planScroll(len(lines), at, end, room)
 		}
 		o.scroll = clamp(o.scroll, 0, max(0, len(lines)-room))
+		f.more = len(lines) > room
 		rest := lines[o.scroll:]
 		if len(rest) > room {
 			rest = append(slices.Clone(rest[:room-1]), m.style.Dim(fmt.Sprintf("%d more lines: %s", len(rest)-room+1, k)))

@@ -31,7 +31,7 @@ func (m *model) planKeys() []string {
 			keys = append(keys, k.hint(a.ID, words))
 		}
 	}
-	return append(keys, k.hint("turn", "mark"), k.hint("back", "back"), k.hint("scroll-down", "more"))
+	return append(keys, k.hint("turn", "mark"))
 }
 
 func commentsWords(n int) string {

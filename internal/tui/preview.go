@@ -29,7 +29,7 @@ func (r *run) preview(a view.Action, d view.Deed) {
 			case err != nil:
 				m.over = overlay{}
 				m.fail("", err, team.HintOf(err))
-			case done.Seen == "":
+			case done.Seen == "" && !strings.Contains(done.Said, "\n"):
 				m.over = overlay{}
 				m.say(done.Said, false)
 			default:
@@ -45,6 +45,10 @@ func (r *run) previewKey(e term.Event, why string) {
 	m := r.m
 	a, d := m.over.action, m.over.deed
 	switch yes := r.keyIs(a.ID, e.Key); {
+	case m.over.text != "" && d.Seen == "": // there is nothing to do
+		if !m.previewScroll(e.Key) {
+			m.over = overlay{}
+		}
 	case !yes:
 		m.over = overlay{}
 		m.say("nothing was done", false)
@@ -58,6 +62,14 @@ func (r *run) previewKey(e term.Event, why string) {
 		m.over = overlay{}
 		r.do(d)
 	}
+}
+
+// previewScroll moves a preview; false for another key.
+func (m *model) previewScroll(key string) bool {
+	page := max(1, (m.rows-3)/2)
+	step, ok := map[string]int{"down": 1, "up": -1, "scroll-down": page, "scroll-up": -page}[m.keys.commandOf(key)]
+	m.over.scroll += step
+	return ok
 }
 
 func (r *run) keyIs(id, key string) bool {
@@ -74,9 +86,13 @@ func (m *model) drawPreview(f *frame, width, room int) {
 	lines := wrapped(m.style.Bold(o.title), width)
 	if o.text != "" {
 		lines = append(lines, wrapped(safe(o.text), width)...)
-		if key := m.keys.hint(o.action.ID, "does it"); key != "" {
+		if key := m.keys.hint(o.action.ID, "does it"); key != "" && o.deed.Seen != "" {
 			lines = append(lines, "", key+", any other key leaves it")
 		}
+	}
+	if o.text != "" && o.deed.Seen == "" {
+		o.scroll = clamp(o.scroll, 0, max(0, len(lines)-room))
+		lines, f.more = lines[o.scroll:], len(lines) > room
 	}
 	if len(lines) <= room {
 		f.preview = o.deed.Seen

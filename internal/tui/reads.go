@@ -2,6 +2,7 @@ package tui
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/teamctl/teamctl/internal/view"
@@ -176,8 +177,8 @@ func (r *run) readReceipt() {
 			return nil
 		}
 		return func(m *model) {
-			if m.sent == id {
-				m.receipt = list
+			if m.sent == id && !slices.Equal(m.receipt, list) {
+				m.receipt, m.receiptOld = list, false
 			}
 		}
 	})
@@ -223,6 +224,9 @@ func (r *run) readPlace() {
 		r.readTime(false)
 	case inChanges:
 		name, since := m.changes.Member, m.since
+		if name == "" && m.search == notSearched {
+			r.searchChanges()
+		}
 		r.read("changes", func(ctx context.Context) func(*model) {
 			list, err := t.Merges(ctx)
 			if err != nil {
@@ -245,6 +249,33 @@ func (r *run) readPlace() {
 		})
 	default:
 	}
+}
+
+// searchChanges reads the changes of the members, the most important first, up to the first one that has
+// changed something. They are searched once for each time that the place is shown.
+func (r *run) searchChanges() {
+	t, m := r.team, r.m
+	m.search = searching
+	since, names := m.since, []string{}
+	for _, x := range m.ranked() {
+		names = append(names, x.Name)
+	}
+	r.read("a member with changes", func(ctx context.Context) func(*model) {
+		for _, name := range names {
+			c, err := t.Changes(ctx, name, since)
+			if err != nil || c.Patch == "" && len(c.Untracked) == 0 {
+				continue
+			}
+			files := view.ParseDiff(c.Patch)
+			return func(m *model) {
+				m.search = searched
+				if m.changes.Member == "" {
+					m.setChanges(c, files)
+				}
+			}
+		}
+		return func(m *model) { m.search = searched }
+	})
 }
 
 // looksAfter is how long a member must stay selected before its screen is requested, so that

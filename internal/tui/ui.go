@@ -414,7 +414,7 @@ func (r *run) enterTeam(name string) {
 	m.name, m.have, m.problem, m.sections, m.snap = name, false, "", nil, view.Snapshot{}
 	m.request, m.member, m.task = map[int64]view.Request{}, map[string]view.MemberDetail{}, map[string]view.TaskDetail{}
 	m.mail, m.files, m.merges, m.changes, m.usage = nil, nil, nil, view.Changes{}, view.Usage{}
-	m.past, m.logged, m.opened, m.graph = past{}, logged{}, nil, graph{}
+	m.past, m.logged, m.opened, m.graph, m.search = past{}, logged{}, nil, graph{}, notSearched
 	m.screenOf, m.sent, m.receipt, m.filter, m.since, m.diff = "", "", nil, "", "", cursor{}
 	if m.at == inTeams || m.at == inScreen || m.at == inLog {
 		m.at = inTeam
@@ -514,6 +514,9 @@ func (r *run) goTo(p place) {
 	r.m.news++ // other rows
 	m := r.m
 	if m.at != p {
+		if m.search == searched {
+			m.search = notSearched
+		}
 		m.at, m.scroll, m.filter, m.sections, m.diff = p, 0, "", nil, cursor{}
 		if m.opens = p == inMail; m.opens {
 			m.newestMail()
