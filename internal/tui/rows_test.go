@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,8 +15,10 @@ func TestStateWithoutOwners(t *testing.T) {
 	s := sample()
 	s.Tasks = []view.Task{{ID: "1", Subject: "lint", Status: team.TaskPending}}
 	m := shownOf(s, 120, 36)
-	if shown := text(m.draw()); !strings.Contains(shown, "ready") {
-		t.Errorf("no state:\n%s", shown)
+	m.choose("task:1")
+	it, _ := m.row()
+	if line := strip(it.line(50)); !strings.HasSuffix(strings.TrimRight(line, " "), "ready") || view.Width(line) != 50 {
+		t.Errorf("%q", line)
 	}
 }
 
@@ -27,6 +30,7 @@ func TestGoneRowIsCurrent(t *testing.T) {
 	m.lastKey = epoch
 	m.choose(needID(s.Needs[len(s.Needs)-1]))
 	s.Needs = s.Needs[:len(s.Needs)-1]
+	s.Tasks = slices.Clone(s.Tasks) // the row has one of the old ones
 	for i := range s.Tasks {
 		if s.Tasks[i].ID == "2" {
 			s.Tasks[i].Status, s.Tasks[i].Owner, s.Tasks[i].Attempt = team.TaskPending, "", 0
