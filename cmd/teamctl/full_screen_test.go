@@ -402,7 +402,7 @@ func TestFullScreenAlways(t *testing.T) {
 	s := r.sit("one", 120, 36)
 	s.run("teamctl ui --select approval:1")
 	s.shows("A always allow")
-	s.shows("A from now on: allow tool shell, command make all")
+	s.shows("A from now on: permissions: {allow: ")
 	s.answers("A", "request 1 of ann is approved, and allowed from now on")
 	if x := r.approval(1); x.State != ledger.ApprovalApproved || x.AnsweredBy != team.LeadName {
 		t.Errorf("permission 1 is %s by %s", x.State, x.AnsweredBy)

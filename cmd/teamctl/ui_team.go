@@ -320,6 +320,8 @@ func deedInput(a view.Action, d view.Deed) (map[string]any, error) {
 		return map[string]any{"type": "message", "recipient": d.Member, "content": d.Text}, nil
 	case "reply":
 		return map[string]any{"type": "message", "recipient": d.Member, "content": d.Text, "parent_message_id": d.Message}, nil
+	case "send-again":
+		return map[string]any{"type": "message", "recipient": d.Member, "forward": d.Message, "idempotency_key": d.Again()}, nil
 	case "broadcast":
 		return map[string]any{"type": "broadcast", "content": d.Text}, nil
 	case "kill":

@@ -9,6 +9,7 @@ import (
 
 	"github.com/teamctl/teamctl/internal/plain"
 	"github.com/teamctl/teamctl/internal/view"
+	"github.com/teamctl/teamctl/team"
 )
 
 func strip(s string) string { return ansi.Strip(s) }
@@ -144,8 +145,14 @@ func (m *model) requestDrawn(id int64, width int, numbers bool) (lines []string,
 			lines = append(lines, "  "+l)
 		}
 	}
+	if r.NoRule {
+		put(m.style.Dim("no rule of the team names the tool " + plain.Visible(r.Tool)))
+	}
 	if r.Rule != "" {
-		put(m.style.Dim(m.keys.hint("approve-always", "from now on:") + " " + plain.Visible(r.Rule)))
+		put(m.style.Dim(strings.TrimSpace(m.keys.first("approve-always")+" from now on:") + " " + plain.Visible(r.Rule)))
+		if a, ok := view.ActionByID("approve-always"); ok {
+			put(m.style.Dim("at a shell: " + a.Line(view.Deed{Approval: r.ID})))
+		}
 	}
 	if r.Feedback != "" {
 		put("answer: " + safe(r.Feedback))
@@ -235,6 +242,15 @@ func (m *model) memberLines(x view.Member, need *view.Need, width, height int) [
 	}
 	if len(facts) > 0 {
 		foot = append(foot, view.Cut(strings.Join(facts, " · "), width))
+	}
+	if known && len(d.Output) > 0 && x.State != team.Running {
+		room := max(0, height-len(lines)-len(foot)-2)
+		lines = append(lines, "", m.style.Dim("LAST OUTPUT"))
+		var out []string
+		for _, l := range d.Output {
+			out = append(out, wrapped(plain.Visible(l), width)...)
+		}
+		lines = append(lines, out[max(0, len(out)-room):]...)
 	}
 	events := m.eventsOf(func(e view.Event) bool { return e.Who == x.Name || e.ID == x.Name })
 	log := min(len(events), max(0, (height-len(lines)-len(foot))/3))

@@ -323,6 +323,9 @@ func (r *run) open() {
 	case on.Need != nil && on.Need.Kind == view.NeedMerge:
 		m.changes, m.files = view.Changes{Member: on.Need.Member}, nil
 		r.goTo(inChanges)
+	case on.Need != nil && on.Need.Kind == view.NeedMail:
+		m.wanted = on.Need.Message
+		r.goTo(inMail)
 	case m.at == inChanges:
 		m.enterDiff()
 	case on.Thing == view.OnTask && on.Task != nil && (m.at == inTasks || on.Need != nil):

@@ -112,3 +112,72 @@ there is no message "zz": mail lists them.
 		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
 	}
 }
+
+// TestLostMailOpens checks that a message that may be lost is opened from what needs the person.
+func TestLostMailOpens(t *testing.T) {
+	t.Parallel()
+	m := shownOf(crowd(3), 120, 36)
+	m.snap.Needs = []view.Need{{Kind: view.NeedMail, Member: "worker-2", Message: "aaaaaaaa-1", Text: "unknown: look at task 3"}}
+	m.refresh()
+	m.choose(needID(m.snap.Needs[0]))
+	if _, ok := m.actionByID("send-again"); !ok {
+		t.Error("it cannot be sent again")
+	}
+	p := &postbox{}
+	r := &run{m: m, ui: &UI{}, team: p, teamCtx: t.Context(), changes: make(chan func(*model), 4), running: map[string]bool{}, again: map[string]doing{}}
+	r.key(term.Event{Key: "enter", At: epoch}, "")
+	(<-r.changes)(m)
+	m.refresh()
+	if m.at != inMail || m.cursor != "message:aaaaaaaa-1" {
+		t.Errorf("%s at %s", m.at, m.cursor)
+	}
+	r.all.Wait()
+}
+
+// actionByID returns an action on the selected row.
+func (m *model) actionByID(id string) (view.Action, bool) {
+	for _, a := range m.actions() {
+		if a.ID == id {
+			return a, true
+		}
+	}
+	return view.Action{}, false
+}
+
+// TestFailedOutput checks that the details of a member that has failed show its last lines.
+func TestFailedOutput(t *testing.T) {
+	t.Parallel()
+	x := view.Member{Name: "worker-1", State: team.Failed, Since: epoch}
+	need := view.Need{Kind: view.NeedMember, Member: "worker-1", Text: "crash loop: gave up (exit 127)"}
+	d := view.MemberDetail{Member: x, Output: []string{"starting", "no such file\x1b[2J"}}
+	m := shownOf(crowd(3), 120, 36)
+	m.member["worker-1"] = d
+	lines := text(frame{lines: m.memberLines(x, &need, 60, 20)})
+	if !strings.Contains(lines, "gave up (exit 127)") || !strings.Contains(lines, "LAST OUTPUT\nstarting\nno such file\\x1b[2J") {
+		t.Errorf("drawn:\n%s", lines)
+	}
+	for _, height := range []int{0, 1, 3, 5} {
+		if n := len(m.memberLines(x, &need, 60, height)); n > height {
+			t.Errorf("%d lines in %d", n, height)
+		}
+	}
+	if stale(d, x) || !stale(d, view.Member{Name: "worker-1", State: team.Running}) {
+		t.Error("details are read again only for another process")
+	}
+}
+
+// TestRuleOfRequest checks that a permission says where no rule names its tool, and which rule would be
+// added, as a team file and a shell have it.
+func TestRuleOfRequest(t *testing.T) {
+	t.Parallel()
+	m := shownOf(crowd(3), 120, 36)
+	m.request[9] = view.Request{ID: 9, Kind: view.NeedPermission, State: "pending", Member: "worker-1", Tool: "Bash", Command: "make", NoRule: true,
+		Rule: `permissions: {allow: [{tool: shell, command: make}]}`}
+	lines, _ := m.requestLines(9, 100)
+	drawn := strings.Join(lines, "\n")
+	for _, want := range []string{"no rule of the team names the tool Bash", "A from now on: permissions: {allow: [{tool: shell, command: make}]}", "at a shell: teamctl approvals approve 9 --always"} {
+		if !strings.Contains(drawn, want) {
+			t.Errorf("no %q in\n%s", want, drawn)
+		}
+	}
+}

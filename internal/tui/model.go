@@ -77,7 +77,8 @@ type model struct {
 	screen   view.Frame // of the member screenOf
 	screenOf string
 	mail     []view.Message
-	opens    bool // the mail is being read for the first time since it was opened
+	opens    bool   // the mail is being read for the first time since it was opened
+	wanted   string // id of the message that it was opened for
 	usage    view.Usage
 	changes  view.Changes
 	files    []view.FileDiff

@@ -299,6 +299,12 @@ func (t *talk) show(what string) {
 		if d.Branch != "" {
 			t.say("branch %s, %s ahead, %s dirty", d.Branch, counted(max(0, d.Ahead), "commit"), counted(d.Dirty, "file"))
 		}
+		for _, l := range d.Output {
+			t.say("output: %s", l)
+		}
+		if on.Need != nil && on.Need.Message != "" {
+			t.showMessage(on.Need.Message)
+		}
 	case on.Need != nil:
 		t.say("%s. %s", on.Need.Text, on.Need.Command)
 	}

@@ -51,8 +51,8 @@ func (r *run) want() {
 	name := ""
 	if (m.at == inTeam && m.wide() || m.at == inNeeds) && it.on.Thing == view.OnMember && it.on.Member != nil {
 		name = it.on.Member.Name
-		if _, ok := m.member[name]; !ok && !r.running["member "+name] {
-			r.readMember(name)
+		if d, ok := m.member[name]; (!ok || stale(d, *it.on.Member)) && !r.running["member "+name] {
+			r.readMember(*it.on.Member)
 		}
 	}
 	r.follows(name)
@@ -152,17 +152,23 @@ func (r *run) readTask(id string) {
 	})
 }
 
-func (r *run) readMember(name string) {
+// stale reports whether a member's process is another one since its details were read, or has ended.
+func stale(d view.MemberDetail, now view.Member) bool {
+	return d.State != now.State || d.Restarts != now.Restarts || !d.Since.Equal(now.Since)
+}
+
+func (r *run) readMember(of view.Member) {
 	t := r.team
 	if t == nil {
 		return
 	}
-	r.read("member "+name, func(ctx context.Context) func(*model) {
-		x, err := t.Member(ctx, name)
+	r.read("member "+of.Name, func(ctx context.Context) func(*model) {
+		x, err := t.Member(ctx, of.Name)
 		if err != nil {
 			x.Unknown = err.Error()
 		}
-		return func(m *model) { m.member[name] = x }
+		x.Member = of // for stale
+		return func(m *model) { m.member[of.Name] = x }
 	})
 }
 
@@ -201,8 +207,8 @@ func (r *run) readPlace() {
 			return func(m *model) {
 				m.mail = list
 				if m.opens {
-					m.opens = false
-					m.newestMail()
+					m.openMail()
+					m.opens, m.wanted = false, ""
 				}
 			}
 		})

@@ -99,7 +99,11 @@ func (m *model) taskOf(id string) *view.Task {
 }
 
 func needID(n view.Need) string {
-	return "need:" + string(n.Kind) + ":" + n.Member + ":" + n.Task + ":" + strconv.FormatInt(n.Approval, 10)
+	id := "need:" + string(n.Kind) + ":" + n.Member + ":" + n.Task + ":" + strconv.FormatInt(n.Approval, 10)
+	if n.Message != "" {
+		id += ":" + n.Message
+	}
+	return id
 }
 
 // needRows returns what waits for a person. The word for each is what a person reads first, for
@@ -432,9 +436,11 @@ func (m *model) mailRows() group {
 
 func messageID(x view.Message) string { return "message:" + x.ID }
 
-// newestMail selects the newest message.
-func (m *model) newestMail() {
-	if len(m.mail) > 0 {
+// openMail selects the message that the mail is opened for, or else the newest.
+func (m *model) openMail() {
+	if i := slices.IndexFunc(m.mail, func(x view.Message) bool { return x.ID == m.wanted }); i >= 0 {
+		m.choose(messageID(m.mail[i]))
+	} else if len(m.mail) > 0 {
 		m.choose(messageID(slices.MaxFunc(m.mail, func(a, b view.Message) int { return a.At.Compare(b.At) })))
 	}
 }

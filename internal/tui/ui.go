@@ -519,7 +519,7 @@ func (r *run) goTo(p place) {
 		}
 		m.at, m.scroll, m.filter, m.sections, m.diff = p, 0, "", nil, cursor{}
 		if m.opens = p == inMail; m.opens {
-			m.newestMail()
+			m.openMail()
 		}
 	}
 	m.over = overlay{}

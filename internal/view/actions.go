@@ -20,7 +20,7 @@ type Action struct {
 	// Operation is the operation of tool/op that it calls; "" changes nothing in the team.
 	Operation string
 	// Command is the equivalent shell command, with the placeholders {member}, {task}, {approval},
-	// {message}, {merge}, {file}, {place}, {lines}, {comment}, {group} and {text}.
+	// {message}, {merge}, {file}, {place}, {lines}, {comment}, {group}, {again} and {text}.
 	Command string
 	Asks    string // input that it asks for, "" for none
 	Long    bool   // the input may have several lines
@@ -105,6 +105,8 @@ func Actions() []Action {
 			Asks: "what to tell each of them", Long: true, Page: true, When: func(t Target) bool { return t.group() != "" }},
 		{ID: "reply", Title: "reply", Key: "r", On: []Thing{OnMessage}, Operation: "SendMessage", Command: "teamctl send {member} {text} --parent {message}",
 			Asks: "the answer", Long: true, Page: true, When: Target.fromOther},
+		{ID: "send-again", Title: "send it again", On: []Thing{OnMessage, OnMember}, Operation: "SendMessage",
+			Command: "teamctl send {member} --forward {message} --idempotency-key {again}", Page: true, When: func(t Target) bool { return t.lost() != "" }},
 		{ID: "broadcast", Title: "message to all", On: []Thing{OnTeam}, Operation: "SendMessage", Command: "teamctl broadcast {text}", Asks: "what to tell all members", Long: true, Page: true},
 
 		{ID: "comment", Title: "comment", Key: "c", On: change, Operation: "ReviewAdd", Command: "teamctl review add {member} {place} {text}",
@@ -170,7 +172,7 @@ func (a Action) Line(d Deed) string {
 		for name, value := range map[string]string{
 			"{member}": d.Member, "{task}": d.Task, "{message}": d.Message, "{text}": d.Text,
 			"{approval}": number(d.Approval), "{merge}": number(d.Merge), "{file}": d.Path, "{place}": d.Where(), "{lines}": d.Lines, "{comment}": d.Comment,
-			"{group}": d.Group,
+			"{group}": d.Group, "{again}": d.Again(),
 		} {
 			if w == name && value != "" {
 				w = quoted(value)
@@ -201,6 +203,14 @@ func (d Deed) Purpose() string {
 		target = d.Message
 	}
 	return strings.TrimSpace(d.Action + " " + target)
+}
+
+// Again is the key by which a message is sent again only once.
+func (d Deed) Again() string {
+	if d.Message == "" {
+		return ""
+	}
+	return "again:" + d.Message + ":" + d.Member
 }
 
 // Where is the place of a comment: "cart.go:41".
@@ -234,13 +244,16 @@ func (t Target) Deed(a Action) Deed {
 		d.Group = t.group()
 	}
 	if t.Need != nil {
-		d.Approval, d.Task = t.Need.Approval, t.Need.Task
+		d.Approval, d.Task, d.Message = t.Need.Approval, t.Need.Task, t.Need.Message
 	}
 	if t.Task != nil {
 		d.Task = t.Task.ID
 	}
 	if t.Message != nil {
 		d.Message = t.Message.ID
+	}
+	if a.ID == "send-again" {
+		d.Member = t.lost()
 	}
 	if t.Merge != nil {
 		d.Merge = t.Merge.ID
@@ -286,6 +299,21 @@ func (t Target) permission() bool {
 func (t Target) question() bool { return t.Need != nil && t.Need.Question }
 
 func (t Target) hasMember() bool { return cmp.Or(t.memberName(), team.LeadName) != team.LeadName }
+
+// lost returns the recipient that the message may not reach, "" for none.
+func (t Target) lost() string {
+	if t.Message != nil {
+		for _, r := range t.Message.Receipts {
+			if r.State == team.Unknown || r.State == team.Held || r.State == team.Dropped {
+				return r.To
+			}
+		}
+	}
+	if t.Need != nil && t.Need.Kind == NeedMail {
+		return t.Need.Member
+	}
+	return ""
+}
 
 func (t Target) group() string { return cmp.Or(t.Group, GroupOf(t.memberName())) }
 

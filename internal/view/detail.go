@@ -35,6 +35,7 @@ type Request struct {
 	Comments    []Comment       `json:"comments,omitempty"` // on the lines of the plan
 	Fields      []Field         `json:"fields,omitempty"`   // further fields of the request
 	Rule        string          `json:"rule,omitempty"`     // rule that would allow it in the future, in the syntax of the team file
+	NoRule      bool            `json:"noRule,omitempty"`   // no rule of the team names its tool
 
 	Feedback   string `json:"feedback,omitempty"`
 	AnsweredBy string `json:"answeredBy,omitempty"`
@@ -55,7 +56,7 @@ type Field struct {
 // Seen returns a hash of everything that matters for the decision. An answer names it, and is
 // refused if the request has changed since.
 func (r Request) Seen() string {
-	r.Agent, r.Mode, r.Branch, r.Rule = "", "", "", "" // they may change with the member
+	r.Agent, r.Mode, r.Branch, r.Rule, r.NoRule = "", "", "", "", false // they may change with the member and the rules
 	b, err := json.Marshal(r)
 	if err != nil { // the input is not valid JSON
 		b = []byte(r.Subject + "\x00" + string(r.Input))
@@ -99,7 +100,7 @@ type MemberDetail struct {
 	Dirty    int      `json:"dirty"`             // files with uncommitted changes
 	Unknown  string   `json:"unknown,omitempty"` // why git failed
 	Mail     int      `json:"mail"`              // undelivered messages
-	Output   []string `json:"output,omitempty"`  // its last lines
+	Output   []string `json:"output,omitempty"`  // its last lines, if it has failed or is to be started again
 }
 
 // TaskDetail is a task in full.

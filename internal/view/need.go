@@ -26,7 +26,7 @@ const (
 	NeedBudget     NeedKind = "budget"     // a budget that is nearly used up
 	NeedHands      NeedKind = "nobody"     // ready tasks that no member can take
 	NeedSupervisor NeedKind = "supervisor" // no supervisor maintains the displayed state
-	NeedMail       NeedKind = "mail"       // unread messages
+	NeedMail       NeedKind = "mail"       // a message that may not reach its member
 )
 
 var needOrder = []NeedKind{
@@ -40,6 +40,7 @@ type Need struct {
 	Member   string    `json:"member,omitempty"`
 	Task     string    `json:"task,omitempty"`     // its id
 	Approval int64     `json:"approval,omitempty"` // of a request
+	Message  string    `json:"message,omitempty"`  // id of a message
 	Text     string    `json:"text"`               // the request or the problem
 	Since    time.Time `json:"since,omitzero"`
 	Command  string    `json:"command"` // shows it, or leads to it

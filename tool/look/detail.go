@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"slices"
@@ -12,6 +13,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/teamctl/teamctl/internal/memberlog"
+	"github.com/teamctl/teamctl/internal/plain"
 	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
@@ -47,10 +50,44 @@ func Request(ctx context.Context, t *tool.Team, id int64) (view.Request, error) 
 			return r, err
 		}
 		if ok {
-			r.Rule = "allow " + rule.String()
+			r.Rule = inTeamFile(rule)
 		}
+		named, err := t.RuleNames(ctx, a)
+		if err != nil {
+			return r, err
+		}
+		r.NoRule = !named
 	}
 	return r, nil
+}
+
+// inTeamFile returns a rule that allows, as a team file has it. YAML takes the strings of JSON.
+func inTeamFile(r team.PermissionRule) string {
+	quoted := func(s string) string {
+		if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_") == "" {
+			return s
+		}
+		var b bytes.Buffer
+		enc := json.NewEncoder(&b)
+		enc.SetEscapeHTML(false)
+		_ = enc.Encode(s) // a string can always be encoded
+		return strings.TrimSuffix(b.String(), "\n")
+	}
+	out := "permissions: {allow: [{tool: " + quoted(r.Tool)
+	if r.Command != "" {
+		out += ", command: " + quoted(r.Command)
+	}
+	if r.Path != "" {
+		out += ", path: " + quoted(r.Path)
+	}
+	var members []string
+	for _, m := range r.Members {
+		members = append(members, quoted(m))
+	}
+	if len(members) > 0 {
+		out += ", members: [" + strings.Join(members, ", ") + "]"
+	}
+	return out + "}]}"
 }
 
 // asked holds the parts of a payload that are shown separately; their names differ between
@@ -142,6 +179,9 @@ func Member(ctx context.Context, t *tool.Team, name string) (view.MemberDetail, 
 	if r, err := t.Runtimes(ctx, []ledger.Member{m}); err == nil && len(r) == 1 {
 		d.Mail = r[0].PendingMessages
 	}
+	if m.Observed == team.Failed || m.Observed == team.Backoff {
+		d.Output = lastOutput(t.Layout.Bundle(m.Name).Log())
+	}
 	if m.Worktree == "" {
 		return d, nil
 	}
@@ -153,6 +193,28 @@ func Member(ctx context.Context, t *tool.Team, name string) (view.MemberDetail, 
 		d.Ahead, d.Dirty, d.Unknown = w.Worktrees[0].ToTarget, len(w.Worktrees[0].Changes), w.Worktrees[0].Problem
 	}
 	return d, nil
+}
+
+const (
+	outputShown = 20       // lines of a failed member's output
+	outputRead  = 64 << 10 // bytes of them
+)
+
+// lastOutput returns the last lines of a member's output with a text, cleaned. None are returned if
+// they cannot be read: the member's state says more than that.
+func lastOutput(path string) (out []string) {
+	log := memberlog.New(path)
+	defer func() { _ = log.Close() }() // read only
+	if log.StartTail(2*outputShown) != nil {
+		return nil
+	}
+	data, _ := io.ReadAll(io.LimitReader(log, outputRead))
+	for line := range strings.SplitSeq(plain.Text(string(data)), "\n") {
+		if line = strings.TrimRight(line, " \t"); line != "" {
+			out = append(out, line)
+		}
+	}
+	return out[max(0, len(out)-outputShown):]
 }
 
 // taskEvents is the number of a task's events that are read.

@@ -22,7 +22,7 @@ const (
 	budgetShare = 0.8 // share of a budget from which on it is shown
 )
 
-// Needs returns what waits for a person in a team, without unread mail.
+// Needs returns what waits for a person in a team.
 func Needs(ctx context.Context, t *tool.Team) ([]view.Need, error) {
 	s, err := brief(ctx, t, time.Time{})
 	return s.Needs, err
@@ -89,8 +89,34 @@ func needs(ctx context.Context, t *tool.Team, members []ledger.Member, s view.Sn
 		}
 		list = append(list, more...)
 	}
+	more, err := lostMail(ctx, t, list)
+	if err != nil {
+		return nil, err
+	}
+	list = append(list, more...)
 	view.SortNeeds(list)
 	return list, nil
+}
+
+// lostMail returns the messages of which nothing shows that they have reached their member, and those
+// that are held, unless a need in the list says what holds them: a limit or a budget.
+func lostMail(ctx context.Context, t *tool.Team, list []view.Need) (out []view.Need, err error) {
+	explained := slices.ContainsFunc(list, func(n view.Need) bool { return n.Kind == view.NeedLimit || n.Kind == view.NeedBudget })
+	doubtful, err := t.Ledger.Doubtful(ctx)
+	for _, x := range doubtful {
+		d := x.Delivery
+		if d.State == team.Held && explained {
+			continue
+		}
+		first, _, _ := strings.Cut(strings.TrimSpace(tool.Speak(x.Message).Text), "\n")
+		text := fmt.Sprintf("%s: %s", d.State, first)
+		if d.Reason != "" {
+			text = fmt.Sprintf("%s (%s): %s", d.State, d.Reason, first)
+		}
+		out = append(out, view.Need{Kind: view.NeedMail, Member: d.Recipient, Message: d.MessageID, Text: text, Since: stamp(d.At),
+			Command: "teamctl message show " + shortID(d.MessageID)})
+	}
+	return out, err
 }
 
 // WaitsOn returns what each waiting member waits for, "permission 3" or "trust", by name.
