@@ -371,6 +371,10 @@ func deedInput(a view.Action, d view.Deed) (map[string]any, error) {
 		in["owner"] = ""
 	case "rename-task":
 		in["subject"] = strings.TrimSpace(d.Text)
+	case "describe-task":
+		in["description"] = strings.TrimSpace(d.Text)
+	case "command-task":
+		in["metadata"] = map[string]string{"run": strings.TrimSpace(d.Text)}
 	case "depend":
 		in["addDependsOn"] = strings.FieldsFunc(d.Text, func(r rune) bool { return r == ',' || r == ' ' || r == '\n' })
 	case "prioritize":

@@ -455,6 +455,13 @@ func (r *run) ask(a view.Action, d view.Deed, e term.Event) {
 			what = "on " + what
 		}
 	}
+	task, read := m.task[d.Task]
+	if a.ID == "describe-task" || a.ID == "command-task" {
+		if !read || task.ID == "" {
+			m.say("the task is still being read", true) // what is typed would replace a text that nobody has seen
+			return
+		}
+	}
 	title := strings.TrimSpace(a.Title+" "+view.Clean(what)) + ": " + a.Asks
 	if d.Comments > 0 {
 		title += "; with " + commentsWords(d.Comments) + " on the plan"
@@ -475,6 +482,10 @@ func (r *run) ask(a view.Action, d view.Deed, e term.Event) {
 		switch a.ID {
 		case "approve-edited":
 			o.field.text = string(m.request[d.Approval].Input)
+		case "describe-task":
+			o.field.text = task.Description
+		case "command-task":
+			o.field.text = task.Run
 		case "rename-task":
 			if t := m.target().Task; t != nil {
 				o.field.text = t.Subject

@@ -107,6 +107,7 @@ type MemberDetail struct {
 type TaskDetail struct {
 	Task
 	Description string    `json:"description,omitempty"`
+	Run         string    `json:"run,omitempty"` // command that a worker runs
 	Verify      string    `json:"verify,omitempty"`
 	DependsOn   []string  `json:"dependsOn"`
 	Created     time.Time `json:"created"`

@@ -229,6 +229,10 @@ func TaskDetail(ctx context.Context, t *tool.Team, id string) (view.TaskDetail, 
 	d := view.TaskDetail{
 		Task: Task(x, false), Description: x.Description, Verify: x.Verify, DependsOn: x.DependsOn, Created: stamp(x.CreatedAt), Events: []view.Event{},
 	}
+	var meta map[string]json.RawMessage
+	if json.Unmarshal(x.Metadata, &meta) == nil {
+		d.Run = text(meta["run"])
+	}
 	if x.Result != nil {
 		d.Error = x.Result.Error
 		d.Output = x.Result.Summary
