@@ -37,7 +37,7 @@ func TestDivider(t *testing.T) {
 			}
 		}
 		for _, g := range s.frame.regions {
-			if g.y >= b.top && g.right > want {
+			if g.y >= b.top && g.y < b.bottom && g.right > want {
 				t.Errorf("a row to %d beyond the divider at %d", g.right, want)
 			}
 		}
