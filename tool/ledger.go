@@ -88,8 +88,8 @@ type LedgerRecovered struct {
 	ledger.Rebuilt
 }
 
-// lostTeams returns directories of teams whose ledger is missing.
-func (e *Env) lostTeams() []string {
+// LostTeams returns the keys of the teams whose ledger is missing.
+func (e *Env) LostTeams() []string {
 	entries, _ := os.ReadDir(e.Home.TeamsDir())
 	var keys []string
 	for _, d := range entries {
@@ -127,7 +127,7 @@ func (e *Env) LedgerKey(ctx context.Context, name string) (string, error) {
 	if err == nil {
 		return key, nil
 	}
-	lost := e.lostTeams()
+	lost := e.LostTeams()
 	if name == "" {
 		name = os.Getenv(team.EnvTeam)
 	}

@@ -146,7 +146,7 @@ func (e *Env) Resolve(ctx context.Context, name string) (string, error) {
 	}
 	switch len(keys) {
 	case 0:
-		if lost := e.lostTeams(); len(lost) > 0 {
+		if lost := e.LostTeams(); len(lost) > 0 {
 			return "", errLostLedger(lost[0])
 		}
 		if err := e.onlyNative(); err != nil {

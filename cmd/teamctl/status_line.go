@@ -117,6 +117,11 @@ func (a *app) glances(ctx context.Context, all bool, silent func(key string) tim
 		}
 		keys = []string{key}
 	}
+	if all { // a team does not go because its ledger cannot be found
+		keys = append(keys, env.LostTeams()...)
+		slices.Sort(keys)
+		keys = slices.Compact(keys)
+	}
 	list := make([]view.Glance, len(keys))
 	rest := make([]func() (view.Glance, error), len(keys))
 	for i, key := range keys {

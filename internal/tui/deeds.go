@@ -21,16 +21,26 @@ func (r *run) doThen(d view.Deed, then func(*model)) {
 		r.m.over = overlay{}
 	}
 	r.m.say("…", false)
-	r.async(r.teamCtx, func(ctx context.Context) func(*model) {
+	name := r.m.name
+	r.async(r.ctx, func(ctx context.Context) func(*model) {
 		// A deed that has begun completes even if the screen is left meanwhile.
 		done, err := t.Do(context.WithoutCancel(ctx), d)
 		return func(m *model) {
+			elsewhere := m.at == inTeams || m.name != name // the result names the team
 			if err != nil {
-				m.fail("", err, team.HintOf(err))
+				if elsewhere {
+					m.fail("team "+view.Clean(name)+":", err, team.HintOf(err))
+				} else {
+					m.fail("", err, team.HintOf(err))
+				}
 				return
 			}
 			if then != nil {
 				then(m)
+			}
+			if elsewhere {
+				m.say("team "+view.Clean(name)+": "+done.Said, false)
+				return
 			}
 			m.say(done.Said, false)
 			if done.Message != "" {

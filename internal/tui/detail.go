@@ -207,7 +207,7 @@ func (m *model) markdownLines(text string, width int) (all [][]string) {
 
 func (m *model) memberLines(x view.Member, need *view.Need, width, height int) []string {
 	head := m.style.Member(x.Color, view.Clean(x.Name)) + "  " + view.Clean(x.Agent)
-	if state := m.screenState(); !m.snap.Down.IsZero() {
+	if state := m.screenState(); !m.asOf().IsZero() {
 		head += state
 	} else if m.screenOf == x.Name && m.screen.Ended == "" && len(m.screen.Lines) > 0 {
 		head += m.style.Dim("  screen") + state

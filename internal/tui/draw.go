@@ -110,7 +110,11 @@ func (m *model) waitingLines() []string {
 // head returns the first line: whole words only, most important first.
 func (m *model) head() string {
 	if m.at == inTeams {
-		return " " + m.style.Bold("teamctl")
+		line := " " + m.style.Bold("teamctl")
+		if m.teamsLost != "" {
+			line += "  " + m.style.Yellow("as of "+m.teamsAt.Local().Format("15:04:05")+": "+view.Clean(m.teamsLost))
+		}
+		return line
 	}
 	name := m.style.Bold(view.Clean(m.name))
 	c := m.snap.Count()
@@ -620,6 +624,8 @@ func (m *model) drawPlace(f *frame, room int) {
 
 func (m *model) emptyLines() []string {
 	switch {
+	case m.at == inTeams && m.teamsLost != "":
+		return wrapped(" the teams cannot be read: "+view.Clean(m.teamsLost), m.cols-1)
 	case m.at == inTeams && !m.begins.known:
 		return []string{" reading the teams"}
 	case m.at == inTeams:
@@ -644,9 +650,9 @@ func (m *model) drawScreen(f *frame, room int) {
 // and the supervisor answers.
 func (m *model) screenState() string {
 	switch {
-	case !m.snap.Down.IsZero():
-		return m.style.Yellow("  ? as of " + m.snap.Down.Local().Format("15:04:05"))
-	case m.screen.Ended != "" || m.problem != "":
+	case !m.asOf().IsZero():
+		return m.style.Yellow("  ? as of " + m.asOf().Local().Format("15:04:05"))
+	case m.screen.Ended != "":
 		return ""
 	case m.screen.At.IsZero():
 		return m.style.Dim(", reading it")

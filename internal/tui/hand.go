@@ -55,6 +55,10 @@ func (r *run) key(e term.Event, why string) (leave bool) {
 		return false
 	}
 	id := m.keys.commandOf(e.Key)
+	if id == "" && m.at == inTeams && m.hasAction(e.Key) {
+		m.say(m.noAction(), true)
+		return false
+	}
 	if id == "" {
 		m.say(strings.TrimSuffix(view.Clean(e.Key)+" does nothing here: "+m.keys.hint("help", "lists the keys"), ": "), true)
 	}
@@ -99,6 +103,10 @@ func (r *run) command(id string, e term.Event) (leave bool) {
 	case "back":
 		r.back()
 	case "menu":
+		if m.at == inTeams {
+			m.say(m.noAction(), true)
+			return false
+		}
 		m.over = overlay{kind: choiceOverlay, title: "what can be done", choices: m.choices(false)}
 	case "palette":
 		m.over = overlay{kind: paletteOverlay, title: "all actions", choices: m.choices(true)}
@@ -386,6 +394,10 @@ func (r *run) copy() {
 // begin starts an action, or first asks for its input. why is set if the key must not answer.
 func (r *run) begin(a view.Action, e term.Event, why string) {
 	m := r.m
+	if m.at == inTeams {
+		m.say(m.noAction(), true)
+		return
+	}
 	t := m.target()
 	d := t.Deed(a)
 	if slices.Contains(a.On, view.OnTeam) && !slices.Contains(a.On, t.Thing) {

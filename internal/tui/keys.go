@@ -85,6 +85,20 @@ func (m *model) choices(all bool) []choice {
 	return out
 }
 
+// hasAction reports whether a key has an action on any row.
+func (m *model) hasAction(key string) bool {
+	return slices.ContainsFunc(view.Actions(), func(a view.Action) bool { return slices.Contains(m.keys[a.ID], key) })
+}
+
+// noAction says why the list of teams has no actions.
+func (m *model) noAction() string {
+	text := "nothing was done: no team is open"
+	if key := m.keys.hint("open", "opens the selected team"); key != "" && len(m.teams) > 0 {
+		text += ", " + key
+	}
+	return text
+}
+
 // actionOf returns the action of a key on the selected row. Irreversible actions have no key.
 func (m *model) actionOf(key string) (view.Action, bool) {
 	for _, a := range m.actions() {

@@ -87,7 +87,7 @@ func TestMergePreview(t *testing.T) {
 	t.Parallel()
 	m := shownOf(crowd(8), 100, 30)
 	d := &deeds{done: view.Done{Said: "cart would be merged into main (merge)\x1b[2J\ndocs is in main already", Seen: "cart 1234"}}
-	r := &run{m: m, ui: &UI{}, team: d, teamCtx: t.Context(), changes: make(chan func(*model), 1)}
+	r := &run{m: m, ui: &UI{}, team: d, ctx: t.Context(), teamCtx: t.Context(), changes: make(chan func(*model), 1)}
 	press := func(key, why string) {
 		if m.over.kind != noOverlay {
 			r.overKey(term.Event{Key: key, At: epoch}, why)

@@ -54,6 +54,9 @@ type model struct {
 	keys       Keymap
 
 	teams     []view.Glance
+	teamsLost string // why the list of teams is not current, "" if it is
+	teamsAt   time.Time
+	lastRead  map[string]lastRead // of the teams in the list
 	begins    beginning
 	name      string // of the team
 	snap      view.Snapshot
@@ -203,6 +206,14 @@ func (m *model) groupAt() int {
 		}
 	}
 	return max(0, first)
+}
+
+// asOf returns the time of the facts about members, zero while they are current.
+func (m *model) asOf() time.Time {
+	if m.snap.Down.IsZero() && m.problem != "" {
+		return m.problemAt
+	}
+	return m.snap.Down
 }
 
 func (m *model) wide() bool  { return m.cols >= 100 && m.rows >= 16 }
@@ -385,8 +396,12 @@ func (m *model) target() view.Target {
 	return view.Target{Thing: view.OnTeam}
 }
 
-// actions returns the actions on the selected row, followed by those on the team.
+// actions returns the actions on the selected row, followed by those on the team. The list of teams
+// has none: the open team is not the selected one.
 func (m *model) actions() []view.Action {
+	if m.at == inTeams {
+		return nil
+	}
 	t := m.target()
 	var list []view.Action
 	if t.Thing != view.OnTeam {

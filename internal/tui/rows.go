@@ -28,7 +28,11 @@ func (m *model) build() []group {
 	case inUsage:
 		return []group{m.usageRows()}
 	case inTeams:
-		if len(m.teams) == 0 {
+		switch {
+		case len(m.teams) > 0:
+		case m.teamsLost != "":
+			return nil
+		default:
 			return m.startRows()
 		}
 		return []group{m.teamRows()}
@@ -202,7 +206,7 @@ func needWho(n view.Need) string {
 
 // sign returns a member's state as one character and one word.
 func (m *model) sign(x view.Member) (sign, word string) {
-	if !m.snap.Down.IsZero() && !x.State.Terminal() {
+	if !m.asOf().IsZero() && !x.State.Terminal() {
 		return m.style.Yellow("?"), x.Doing()
 	}
 	switch x.State {
@@ -258,9 +262,9 @@ func (m *model) busy(x view.Member) (what, since, cost string) {
 // doing returns what a member is busy with, and since when: the age in its row is from then.
 func (m *model) doing(x view.Member) (what string, at time.Time) {
 	at = x.ActiveSince
-	switch {
-	case !m.snap.Down.IsZero() && !x.State.Terminal():
-		return m.snap.Down.Local().Format("15:04"), m.snap.Down
+	switch old := m.asOf(); {
+	case !old.IsZero() && !x.State.Terminal():
+		return old.Local().Format("15:04"), old
 	case x.WaitsFor != "" && x.Activity == team.Waiting:
 		what = x.WaitsFor
 	case x.State != team.Running:
@@ -510,7 +514,9 @@ func (m *model) teamRows() group {
 		s.items = append(s.items, item{id: "team:" + g.Team, text: g.Team, on: view.Target{Thing: view.OnTeam}, line: func(w int) string {
 			rest := strings.TrimPrefix(g.String(), view.Clean(g.Team))
 			if g.Unread != "" {
-				rest = "? " + view.Clean(g.Unread)
+				rest = m.unreadWords(g)
+			} else if m.teamsLost != "" && g.Down.IsZero() {
+				rest = "? " + strings.TrimSpace(rest)
 			} else if !g.Down.IsZero() {
 				rest += "  " + view.DownWords(g.Down, g.Silent)
 			}
@@ -522,4 +528,14 @@ func (m *model) teamRows() group {
 		}})
 	}
 	return s
+}
+
+// unreadWords says why a team cannot be read, and what was known before.
+func (m *model) unreadWords(g view.Glance) string {
+	words := "? " + view.Clean(g.Unread)
+	if last, ok := m.lastRead[g.Team]; ok {
+		facts := strings.TrimSpace(strings.TrimPrefix(last.String(), view.Clean(g.Team)))
+		words = strings.TrimSpace("? as of "+last.at.Local().Format("15:04:05")+"  "+strings.TrimPrefix(facts, "? ")) + "  " + view.Clean(g.Unread)
+	}
+	return words
 }

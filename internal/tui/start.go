@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/team"
@@ -24,7 +25,7 @@ func (r *run) glances(list []view.Glance) {
 	if len(m.teams) == 0 && m.at == inTeams && m.name != "" {
 		m.cursor = "team:" + m.name // the one that was left
 	}
-	m.teams, m.begins.known = list, true
+	m.takeTeams(list, time.Now())
 	switch {
 	case m.at != inTeams || r.ui.Start == nil:
 	case len(list) == 0:
@@ -33,6 +34,38 @@ func (r *run) glances(list []view.Glance) {
 		m.begins.read = false
 		r.enterTeam(list[0].Team)
 	}
+}
+
+// lastRead is what was last known of a team that cannot be read now.
+type lastRead struct {
+	view.Glance
+	at time.Time // until when it was known to be right; zero while it is
+}
+
+// takeTeams takes the list of teams. What is known of a team that cannot be read stays.
+func (m *model) takeTeams(list []view.Glance, now time.Time) {
+	m.teams, m.begins.known, m.teamsLost = list, true, ""
+	known := map[string]lastRead{}
+	for _, g := range list {
+		last, ok := m.lastRead[g.Team]
+		switch {
+		case g.Unread == "":
+			known[g.Team] = lastRead{Glance: g}
+		case ok && last.at.IsZero():
+			known[g.Team] = lastRead{last.Glance, now}
+		case ok:
+			known[g.Team] = last
+		}
+	}
+	m.lastRead = known
+}
+
+// loseTeams notes that the list of teams cannot be read; what is known of them stays.
+func (m *model) loseTeams(err error, now time.Time) {
+	if m.teamsLost == "" {
+		m.teamsAt = now
+	}
+	m.teamsLost = err.Error()
 }
 
 func (r *run) readStart() {

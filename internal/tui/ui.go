@@ -431,34 +431,55 @@ func (r *run) enterTeam(name string) {
 // follow reads the team until ctx ends. A failed read is retried at growing intervals, and the
 // last known data stays on the screen with its age.
 func (r *run) follow(ctx context.Context, name string) {
-	tell := func(change func(*model)) {
-		select {
-		case r.changes <- change:
-		case <-ctx.Done():
+	r.persist(ctx, func(works func()) error {
+		t, err := r.ui.Home.Open(ctx, name)
+		if err != nil {
+			return err
 		}
+		r.tell(ctx, func(*model) { r.team = t })
+		return t.Follow(ctx, r.interest, func(s view.Snapshot) {
+			works()
+			r.tell(ctx, func(*model) { r.snapshot(s) })
+		})
+	}, func(m *model, err error) {
+		if m.problem == "" {
+			m.problemAt = time.Now()
+		}
+		m.problem = err.Error()
+	})
+}
+
+// followTeams reads the list of teams until ctx ends, as follow reads a team.
+func (r *run) followTeams(ctx context.Context) {
+	r.persist(ctx, func(works func()) error {
+		return r.ui.Home.Teams(ctx, r.gaze.teams, func(list []view.Glance) {
+			works()
+			r.tell(ctx, func(*model) { r.glances(list) })
+		})
+	}, func(m *model, err error) { m.loseTeams(err, time.Now()) })
+}
+
+// tell has the loop change the model, unless ctx has ended.
+func (r *run) tell(ctx context.Context, change func(*model)) {
+	select {
+	case r.changes <- change:
+	case <-ctx.Done():
 	}
+}
+
+// persist calls try until ctx ends, at growing intervals, which begin anew each time that try has
+// called works. failed changes the model when it has ended.
+func (r *run) persist(ctx context.Context, try func(works func()) error, failed func(*model, error)) {
 	pause := time.Second
 	for ctx.Err() == nil {
-		t, err := r.ui.Home.Open(ctx, name)
-		if err == nil {
-			tell(func(*model) { r.team = t })
-			err = t.Follow(ctx, r.interest, func(s view.Snapshot) {
-				pause = time.Second
-				tell(func(m *model) { r.snapshot(s) })
-			})
-		}
+		err := try(func() { pause = time.Second })
 		if ctx.Err() != nil {
 			return
 		}
 		if err == nil {
 			err = errors.New("it is no longer followed")
 		}
-		tell(func(m *model) {
-			if m.problem == "" {
-				m.problemAt = time.Now()
-			}
-			m.problem = err.Error()
-		})
+		r.tell(ctx, func(m *model) { failed(m, err) })
 		again := time.NewTimer(pause)
 		select {
 		case <-again.C:
@@ -535,17 +556,6 @@ func (r *run) goTo(p place) {
 	r.stopTeams = cancel
 	r.all.Go(func() {
 		defer r.caught()
-		err := r.ui.Home.Teams(ctx, r.gaze.teams, func(list []view.Glance) {
-			select {
-			case r.changes <- func(*model) { r.glances(list) }:
-			case <-ctx.Done():
-			}
-		})
-		if err != nil && ctx.Err() == nil {
-			select {
-			case r.changes <- func(m *model) { m.fail("", err, "") }:
-			case <-ctx.Done():
-			}
-		}
+		r.followTeams(ctx)
 	})
 }

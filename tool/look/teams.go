@@ -127,7 +127,7 @@ func (w *Teams) look(ctx context.Context) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, key := range keys {
+	for _, key := range append(keys, w.env.LostTeams()...) {
 		if w.teams[key] != nil {
 			continue
 		}
@@ -143,6 +143,9 @@ func (w *Teams) look(ctx context.Context) {
 // follow follows one team until it is deleted.
 func (w *Teams) follow(ctx context.Context, key string, f *followed) {
 	gone := w.followOne(ctx, key, f)
+	for w.returns(ctx, key) {
+		gone = w.followOne(ctx, key, f)
+	}
 	w.mu.Lock()
 	delete(w.teams, key)
 	w.mu.Unlock()
@@ -150,6 +153,37 @@ func (w *Teams) follow(ctx context.Context, key string, f *followed) {
 	if gone {
 		wakeOne(w.came) // there may be another one of that name
 	}
+}
+
+// returns waits for the return of a ledger that is missing; false if it is not missing, the directory of
+// the team goes, too, or ctx ends.
+func (w *Teams) returns(ctx context.Context, key string) bool {
+	l := w.env.Home.Team(key)
+	dir := fileid.At(l.Dir)
+	came := make(chan struct{}, 1)
+	for _, d := range []string{w.env.Home.TeamsDir(), l.Dir} {
+		deaf, err := w.dirs.Watch(d, func(dirwatch.Event) { wakeOne(came) })
+		if err != nil {
+			return false
+		}
+		defer deaf()
+	}
+	missing := func() bool { return fileid.At(l.Ledger()) == "" }
+	if dir == "" || !missing() {
+		return false
+	}
+	wakeOne(w.out)
+	for missing() {
+		select {
+		case <-came:
+		case <-ctx.Done():
+			return false
+		}
+		if fileid.At(l.Dir) != dir {
+			return false
+		}
+	}
+	return true
 }
 
 // followOne is follow; gone reports that the ledger was removed or replaced.

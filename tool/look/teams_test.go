@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"sync/atomic"
@@ -255,4 +256,45 @@ func TestPulsesAskTogether(t *testing.T) {
 			<-p.done
 		}
 	})
+}
+
+// TestTeamsLedgerReturns checks that a ledger that is moved away is waited for, as long as the directory of
+// its team is there, and that its team stays in the list.
+func TestTeamsLedgerReturns(t *testing.T) {
+	t.Parallel()
+	s := newTeams(t)
+	a, _ := s.create("a")
+	w := &Teams{env: s.env, out: make(chan struct{}, 1), came: make(chan struct{}, 1), teams: map[string]*followed{}}
+	if w.returns(t.Context(), "a") {
+		t.Error("a ledger that is there is waited for")
+	}
+	away := filepath.Join(t.TempDir(), "ledger.db")
+	for _, back := range []bool{true, false} {
+		if err := os.Rename(a.Ledger(), away); err != nil {
+			t.Fatal(err)
+		}
+		returned := make(chan bool, 1)
+		go func() { returned <- w.returns(t.Context(), "a") }()
+		<-w.out // it waits
+		if lost := s.env.LostTeams(); !slices.Equal(lost, []string{"a"}) {
+			t.Errorf("lost teams %q", lost)
+		}
+		var err error
+		if back {
+			err = os.Rename(away, a.Ledger())
+		} else {
+			err = os.RemoveAll(a.Dir)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case got := <-returned:
+			if got != back {
+				t.Errorf("returned %v; want %v", got, back)
+			}
+		case <-time.After(patience):
+			t.Fatal("it waits on")
+		}
+	}
 }
