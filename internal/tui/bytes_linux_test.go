@@ -78,12 +78,13 @@ func FuzzBytes(f *testing.F) {
 		}
 		b := &busy{fuzzed{request: view.Request{Kind: view.NeedPermission, State: "pending", Member: "worker-1", Tool: "Bash", Command: "npm publish"}}}
 		u := &UI{Home: b, Team: "demo", Terminal: tty.Name(), Mouse: true, Color: true, Alerts: true, Report: filepath.Join(t.TempDir(), "report")}
-		screen, painted, restore, err := u.open()
+		crash := make(chan any, 1)
+		screen, painted, restore, err := u.open(crash)
 		if err != nil {
 			t.Fatal(err)
 		}
 		ended, written, read := make(chan error, 1), make(chan struct{}), make(chan string, 1)
-		go func() { ended <- u.on(t.Context(), awake{screen}, screen.Events, painted, restore) }()
+		go func() { ended <- u.on(t.Context(), awake{screen}, screen.Events, painted, restore, crash) }()
 		go func() {
 			out, _ := io.ReadAll(master) // to the end of the last terminal
 			read <- string(out)

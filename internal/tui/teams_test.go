@@ -3,6 +3,8 @@ package tui
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -150,6 +152,42 @@ func TestLostFacts(t *testing.T) {
 		t.Errorf("details:\n%s", lines)
 	}
 }
+
+// torn is a team whose reading panics.
+type torn struct{ fuzzed }
+
+func (*torn) Follow(context.Context, func() view.Interest, func(view.Snapshot)) error { panic("boom") }
+
+// TestPanicOfAReader checks that a panic beside the loop, of a read or of the terminal, restores the
+// terminal and is recorded in a file whose name is told.
+func TestPanicOfAReader(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name  string
+		home  view.Home
+		crash chan any
+	}{
+		{"follow", &tornHome{}, make(chan any, 1)},
+		{"terminal", &several{}, make(chan any, 1)},
+	} {
+		u := &UI{Home: c.home, Team: "demo", Report: filepath.Join(t.TempDir(), "panic.txt")}
+		if c.name == "terminal" {
+			c.crash <- panicked{"boom", []byte("painter")}
+		}
+		restored := false
+		err := u.on(t.Context(), &paper{100, 30}, make(chan term.Event), make(chan paint), func() { restored = true }, c.crash)
+		if err == nil || !strings.Contains(err.Error(), u.Report) || !restored {
+			t.Errorf("%s: %v, restored %v", c.name, err, restored)
+		}
+		if text, err := os.ReadFile(u.Report); err != nil || !strings.HasPrefix(string(text), "boom\n") {
+			t.Errorf("%s: report %q %v", c.name, text, err)
+		}
+	}
+}
+
+type tornHome struct{ several }
+
+func (*tornHome) Open(context.Context, string) (view.Team, error) { return &torn{}, nil }
 
 // listing is a machine with a list of teams.
 type listing struct {

@@ -44,17 +44,23 @@ type UI struct {
 // Run shows the screen until the person leaves it, the terminal is gone or ctx ends, which are no
 // errors. It restores the terminal.
 func (u *UI) Run(ctx context.Context) error {
-	t, painted, restore, err := u.open()
+	crash := make(chan any, 1)
+	t, painted, restore, err := u.open(crash)
 	if err != nil {
 		return err
 	}
-	return u.on(ctx, t, t.Events, painted, restore)
+	return u.on(ctx, t, t.Events, painted, restore, crash)
 }
 
-// open opens the terminal; restore ends that.
-func (u *UI) open() (t *term.Terminal, painted <-chan paint, restore func(), err error) {
+// open opens the terminal; restore ends that. A panic of the terminal is sent to crash.
+func (u *UI) open(crash chan any) (t *term.Terminal, painted <-chan paint, restore func(), err error) {
 	paints, quit := make(chan paint, 8), make(chan struct{})
-	t, err = term.Open(term.Options{Path: u.Terminal, Color: u.Color, Mouse: u.Mouse, Tmux: u.Tmux}, func(frame int, at time.Time) {
+	t, err = term.Open(term.Options{Path: u.Terminal, Color: u.Color, Mouse: u.Mouse, Tmux: u.Tmux, Failed: func(what any, stack []byte) {
+		select {
+		case crash <- panicked{what, stack}:
+		default: // the first one is reported
+		}
+	}}, func(frame int, at time.Time) {
 		select {
 		case paints <- paint{frame, at}:
 		case <-quit:
@@ -66,8 +72,8 @@ func (u *UI) open() (t *term.Terminal, painted <-chan paint, restore func(), err
 	}, err
 }
 
-// on is Run on an open terminal.
-func (u *UI) on(ctx context.Context, t terminal, events <-chan term.Event, painted <-chan paint, restore func()) (err error) {
+// on is Run on an open terminal. A panic that was caught elsewhere comes by crash.
+func (u *UI) on(ctx context.Context, t terminal, events <-chan term.Event, painted <-chan paint, restore func(), crash chan any) (err error) {
 	m := newModel()
 	m.style, m.ascii, m.readOnly, m.name = Style{On: u.Color}, u.ASCII, u.ReadOnly, u.Team
 	if u.Keys != nil {
@@ -79,7 +85,7 @@ func (u *UI) on(ctx context.Context, t terminal, events <-chan term.Event, paint
 	ctx, cancel := context.WithCancel(ctx)
 	r := &run{
 		ui: u, m: m, term: t, ctx: ctx, changes: make(chan func(*model), 16), running: map[string]bool{}, again: map[string]doing{}, gaze: newGaze(),
-		crash: make(chan any, 1),
+		crash: crash,
 	}
 	defer func() {
 		crash := recover()

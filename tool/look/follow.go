@@ -57,6 +57,7 @@ func watch(ctx context.Context, t *tool.Team, looks <-chan bool, read func(silen
 	var p *pulse
 	defer func() { p.end() }()
 	for ctx.Err() == nil {
+		p.check()
 		sup, err := t.Standing() // before the read, which might see one that ends right after it
 		if err != nil {
 			return err

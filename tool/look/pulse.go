@@ -2,6 +2,9 @@ package look
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -45,7 +48,33 @@ type pulse struct {
 	mu       sync.Mutex
 	answered time.Time // up to when the facts are right
 	silent   bool
+	crash    string // a panic of its goroutines, with the stack
 }
+
+// check panics as a goroutine of the pulse has: the caller of Follow recovers it, or does not.
+func (p *pulse) check() {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.crash != "" {
+		panic(p.crash)
+	}
+}
+
+// crashed notes a recovered panic for check.
+func (p *pulse) crashed(what any) {
+	p.mu.Lock()
+	p.crash = crashText(what)
+	p.mu.Unlock()
+	wakeOne(p.turned)
+}
+
+// crashText is a recovered panic, with the stack of the goroutine.
+func crashText(what any) string { return fmt.Sprintf("%v\n\n%s", what, debug.Stack()) }
+
+var errCrashed = errors.New("the question has failed")
 
 // newPulse returns a pulse of a supervisor whose facts are right up to known.
 func newPulse(ask func(context.Context) error, looks <-chan bool, here bool, known time.Time) *pulse {
@@ -79,6 +108,11 @@ func (p *pulse) follow(ctx context.Context, t *tool.Team, pid int, looks <-chan 
 	ctx, p.stop = context.WithCancel(ctx)
 	go func() {
 		defer close(p.done)
+		defer func() {
+			if what := recover(); what != nil {
+				p.crashed(what)
+			}
+		}()
 		p.run(ctx)
 	}()
 	return p, nil
@@ -176,7 +210,15 @@ func (p *pulse) question(ctx context.Context) bool {
 // await asks, and notes a silence when the answer is late.
 func (p *pulse) await(ctx context.Context) error {
 	answer := make(chan error, 1)
-	go func() { answer <- p.ask(ctx) }()
+	go func() {
+		defer func() {
+			if what := recover(); what != nil {
+				p.crashed(what)
+				answer <- errCrashed
+			}
+		}()
+		answer <- p.ask(ctx)
+	}()
 	late := time.NewTimer(askLate)
 	defer late.Stop()
 	began := time.Now()

@@ -26,6 +26,22 @@ type Teams struct {
 	mu    sync.Mutex
 	here  bool // somebody may look
 	teams map[string]*followed
+	crash string // a panic of its goroutines, with the stack
+}
+
+// goes runs f in a goroutine, whose panic Changes passes on.
+func (w *Teams) goes(f func()) {
+	w.done.Go(func() {
+		defer func() {
+			if what := recover(); what != nil {
+				w.mu.Lock()
+				w.crash = crashText(what)
+				w.mu.Unlock()
+				wakeOne(w.out)
+			}
+		}()
+		f()
+	})
 }
 
 // followed is a team that is followed.
@@ -50,7 +66,7 @@ func FollowTeams(ctx context.Context, env *tool.Env, looks <-chan bool) (*Teams,
 	}
 	ctx, w.stop = context.WithCancel(ctx)
 	wakeOne(w.out)
-	w.done.Go(func() { w.loop(ctx, looks) })
+	w.goes(func() { w.loop(ctx, looks) })
 	return w, nil
 }
 
@@ -62,8 +78,16 @@ func (w *Teams) Stop() {
 }
 
 // Changes receives a value at first, and when any team has changed, has come or gone, or its
-// supervisor has ended, was replaced, or stops or continues to answer.
-func (w *Teams) Changes() <-chan struct{} { return w.out }
+// supervisor has ended, was replaced, or stops or continues to answer. It panics if a goroutine of w
+// has, which is a change, too.
+func (w *Teams) Changes() <-chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.crash != "" {
+		panic(w.crash)
+	}
+	return w.out
+}
 
 // Silence returns the time since which the supervisor of a team has not answered, zero if it does
 // or there is none.
@@ -136,7 +160,7 @@ func (w *Teams) look(ctx context.Context) {
 			f.tell(false)
 		}
 		w.teams[key] = f
-		w.done.Go(func() { w.follow(ctx, key, f) })
+		w.goes(func() { w.follow(ctx, key, f) })
 	}
 }
 

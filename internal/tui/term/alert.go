@@ -21,6 +21,7 @@ const (
 // desktop where the terminal is known to make them, else by its bell. It returns before that.
 func (t *Terminal) Alert(title, text string) {
 	t.alerts.Go(func() {
+		defer t.caught()
 		ctx, cancel := context.WithTimeout(context.Background(), alertPatient)
 		defer cancel()
 		go func() {

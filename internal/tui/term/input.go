@@ -27,6 +27,11 @@ type input struct {
 // read passes on what comes from the terminal, to the end of it.
 func (t *Terminal) read(out chan<- Event) {
 	defer close(out)
+	defer func() {
+		for range t.screen.EventQ() { // after a panic: the library's queue may not fill up
+		}
+	}()
+	defer t.caught()
 	var in input
 	for ev := range t.screen.EventQ() {
 		if _, ok := ev.(*tcell.EventResize); ok {

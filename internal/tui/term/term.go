@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -23,6 +24,30 @@ type Options struct {
 	Unicode bool
 	// Tmux, if the terminal is a pane of tmux, returns the expansion of a format.
 	Tmux func(ctx context.Context, format string) (string, error)
+	// Failed, if set, is called once a goroutine of the terminal has panicked; otherwise the panic
+	// ends the process. The terminal is then to be closed.
+	Failed func(what any, stack []byte)
+}
+
+// caught is deferred by the goroutines of the terminal: a panic is passed to failed.
+func (t *Terminal) caught() {
+	if t.failed == nil {
+		return
+	}
+	if what := recover(); what != nil {
+		t.crashed.Store(true)
+		t.failed(what, debug.Stack())
+	}
+}
+
+// caught is the same for the device.
+func caught(failed func(what any, stack []byte)) {
+	if failed == nil {
+		return
+	}
+	if what := recover(); what != nil {
+		failed(what, debug.Stack())
+	}
 }
 
 // Kind is the kind of an Event.
@@ -86,12 +111,14 @@ type Terminal struct {
 	mu      sync.Mutex // held while a frame is painted, and while the terminal is lent
 	paused  bool
 	painted func(frame int, at time.Time)
+	failed  func(what any, stack []byte)
+	crashed atomic.Bool // a goroutine has panicked, perhaps in the library, whose lock is then held
 }
 
 // Open opens the terminal in full-screen mode. painted, which may be nil, is called for each frame
 // once it is written.
 func Open(o Options, painted func(frame int, at time.Time)) (*Terminal, error) {
-	dev := &device{path: o.Path}
+	dev := &device{path: o.Path, failed: o.Failed}
 	return open(dev, dev, o, painted)
 }
 
@@ -119,7 +146,7 @@ func open(line tcell.Tty, dev *device, o Options, painted func(frame int, at tim
 	screen.EnableFocus()
 	events := make(chan Event, 64)
 	t := &Terminal{
-		Events: events, screen: screen, dev: dev, line: line, held: held, tmux: o.Tmux, color: o.Color, painted: painted,
+		Events: events, screen: screen, dev: dev, line: line, held: held, tmux: o.Tmux, color: o.Color, painted: painted, failed: o.Failed,
 		frames: make(chan Frame, 1), titles: make(chan string, 1), copies: make(chan string, 1), redo: make(chan struct{}, 1), drop: make(chan struct{}), continued: make(chan struct{}, 1), quit: make(chan struct{}),
 	}
 	t.shown.lost.Store(true) // the library learns the size with the first frame
@@ -169,36 +196,40 @@ func (t *Terminal) Redraw() {
 }
 
 func (t *Terminal) paint() {
+	defer t.caught()
 	for {
 		select {
 		case <-t.quit:
 			t.copyNow()
 			return
 		case <-t.redo:
-			t.mu.Lock()
-			if !t.paused {
-				t.screen.Sync()
-			}
-			t.mu.Unlock()
+			t.locked(func() {
+				if !t.paused {
+					t.screen.Sync()
+				}
+			})
 		case text := <-t.titles:
-			t.mu.Lock()
-			t.screen.SetTitle(text) // while the terminal is lent, kept for later
-			t.mu.Unlock()
+			t.locked(func() { t.screen.SetTitle(text) }) // while the terminal is lent, kept for later
 		case text := <-t.copies:
-			t.mu.Lock()
-			t.screen.SetClipboard([]byte(text))
-			t.mu.Unlock()
+			t.locked(func() { t.screen.SetClipboard([]byte(text)) })
 		case f := <-t.frames:
-			t.mu.Lock()
-			if !t.paused && t.put(f) {
-				t.screen.Show()
-			}
-			t.mu.Unlock()
+			t.locked(func() {
+				if !t.paused && t.put(f) {
+					t.screen.Show()
+				}
+			})
 			if t.painted != nil {
 				t.painted(f.ID, time.Now())
 			}
 		}
 	}
+}
+
+// locked calls f with the lock, which a panic releases: the terminal can still be restored.
+func (t *Terminal) locked(f func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	f()
 }
 
 // copyNow sets the clipboard before the terminal is restored.
@@ -337,6 +368,7 @@ func suspendable() bool {
 // watch takes the terminal again each time the process is continued. Whoever stopped it, the shell
 // or another program may have changed the modes and the size of the terminal, and what it shows.
 func (t *Terminal) watch(conts chan os.Signal, out chan<- Event) {
+	defer t.caught()
 	defer signal.Stop(conts)
 	for {
 		select {
@@ -344,18 +376,7 @@ func (t *Terminal) watch(conts chan os.Signal, out chan<- Event) {
 			return
 		case <-conts:
 		}
-		t.mu.Lock()
-		lent := t.paused
-		var err error
-		if lent { // it is set up when it is returned
-			select {
-			case t.continued <- struct{}{}:
-			default:
-			}
-		} else if err = t.release(); err == nil {
-			err = t.resume()
-		}
-		t.mu.Unlock()
+		lent, err := t.again()
 		if lent {
 			continue
 		}
@@ -369,6 +390,23 @@ func (t *Terminal) watch(conts chan os.Signal, out chan<- Event) {
 			return
 		}
 	}
+}
+
+// again sets up the terminal once more. One that is lent is set up when it is returned.
+func (t *Terminal) again() (lent bool, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.paused {
+		if err = t.release(); err == nil {
+			err = t.resume()
+		}
+		return false, err
+	}
+	select {
+	case t.continued <- struct{}{}:
+	default:
+	}
+	return true, nil
 }
 
 // Copy sets the clipboard of a terminal that has one (OSC 52), once what is being written is.
@@ -387,8 +425,33 @@ func (t *Terminal) Close() {
 		}
 		t.alerts.Wait()
 		t.painter.Wait() // the library's screen may not be drawn on while it ends
-		_ = t.release()  // while its queues are still emptied
-		t.screen.Fini()
-		t.reader.Wait()
+		if !t.crashed.Load() {
+			t.end()
+			return
+		}
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			t.end()
+		}()
+		late := time.NewTimer(2 * giveUp)
+		defer late.Stop()
+		select {
+		case <-ended:
+		case <-late.C: // the library does not come back
+			_, _ = t.line.Write([]byte(plainModes))
+			_ = t.line.Stop()
+		}
 	})
 }
+
+// end ends the library's screen.
+func (t *Terminal) end() {
+	_ = t.release() // while its queues are still emptied
+	t.screen.Fini()
+	t.reader.Wait()
+}
+
+// plainModes resets what the library sets: attributes, the keypad, mouse, focus and paste, the cursor
+// and wrapping, the other screen, and the title (xterm, "Control Sequences"; ECMA-48).
+const plainModes = "\x1b[m\x1b[?1l\x1b>\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?1004l\x1b[?2004l\x1b[?25h\x1b[?7h\x1b[?1049l\x1b[23;2t"

@@ -19,6 +19,7 @@ import (
 // the screen from ending.
 type device struct {
 	path    string
+	failed  func(what any, stack []byte)
 	writing sync.Mutex // held during a write
 
 	mu    sync.Mutex
@@ -146,6 +147,7 @@ func (d *device) NotifyResize(resized chan<- bool) {
 	quit, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
+		defer caught(d.failed)
 		for {
 			select {
 			case <-winch:
