@@ -155,13 +155,14 @@ func (a *app) web(ctx context.Context, f webFlags) (err error) {
 		return err
 	}
 	defer ln.Close()
-	port := ln.Addr().(*net.TCPAddr).Port
+	at := ln.Addr().(*net.TCPAddr)
+	port := at.Port
 	if f.listen == "" {
 		if err := store.SetPort(ctx, port); err != nil {
 			return err
 		}
 	}
-	base := s.Loopback(port)
+	base := s.Loopback(at)
 	switch {
 	case f.cert != "":
 		pair, err := tls.LoadX509KeyPair(f.cert, f.key)

@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"errors"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -71,10 +72,15 @@ func (s *Server) Handler() http.Handler {
 	})
 }
 
-// Loopback makes the server answer under the names of this machine, and returns the address to print.
-func (s *Server) Loopback(port int) string {
-	for _, name := range []string{"127.0.0.1", "localhost", "[::1]"} {
-		s.Hosts = append(s.Hosts, name+":"+strconv.Itoa(port))
+// Loopback makes the server, which listens at an address, answer under the names of this machine, and
+// returns the address to print.
+func (s *Server) Loopback(at *net.TCPAddr) string {
+	names := []string{"127.0.0.1", "localhost", "::1"}
+	if own := at.AddrPort().Addr().Unmap(); own.IsLoopback() {
+		names = slices.Insert(slices.DeleteFunc(names, func(n string) bool { return n == own.String() }), 0, own.String())
+	}
+	for _, name := range names {
+		s.Hosts = append(s.Hosts, net.JoinHostPort(name, strconv.Itoa(at.Port)))
 	}
 	if s.TLS {
 		return "https://" + s.Hosts[0]
@@ -172,6 +178,10 @@ func (s *Server) member(f func(visit)) http.Handler {
 			token = c.Value
 		}
 		if _, ok := s.Sessions.Session(r.Context(), token); !ok {
+			if to := fromElsewhere(r); to != "" && token == "" {
+				s.write(w, http.StatusOK, page.Doc{Kind: "onward", Body: to})
+				return
+			}
 			s.write(w, http.StatusUnauthorized, page.Doc{Kind: "closed", Body: "you are not logged in"})
 			return
 		}
@@ -182,6 +192,26 @@ func (s *Server) member(f func(visit)) http.Handler {
 		}
 		f(v)
 	})
+}
+
+// fromElsewhere returns the path of a document to which a person has followed a link of another site,
+// "" for any other request. The browser keeps the cookie to itself then. A document of our own that
+// leads to the same path is answered, and tells nothing: the next request is of this site.
+func fromElsewhere(r *http.Request) string {
+	h := r.Header
+	site := h.Get("Sec-Fetch-Site")
+	if r.Method != http.MethodGet || site != "cross-site" && site != "same-site" ||
+		h.Get("Sec-Fetch-Mode") != "navigate" || h.Get("Sec-Fetch-Dest") != "document" || h.Get("Sec-Fetch-User") != "?1" {
+		return ""
+	}
+	to := r.URL.EscapedPath()
+	if !strings.HasPrefix(to, "/t/") && to != "/" {
+		return ""
+	}
+	if q := r.URL.Query().Encode(); q != "" {
+		to += "?" + q
+	}
+	return to
 }
 
 func (s *Server) logout(v visit) {

@@ -550,3 +550,50 @@ func TestMergeIsShownFirst(t *testing.T) {
 		t.Errorf("%d deeds were done", n)
 	}
 }
+
+// TestLinkOfAnotherSite checks that a link which a person follows from another site leads on by a document
+// without any fact, once, and that no other request from there is answered so.
+func TestLinkOfAnotherSite(t *testing.T) {
+	r := newRig(t)
+	r.token = "" // the browser sends no cookie along
+	fetch := func(path, site, dest, user string) (int, string) {
+		res := r.do(http.MethodGet, path, "", func(q *http.Request) {
+			for k, v := range map[string]string{"Sec-Fetch-Site": site, "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": dest, "Sec-Fetch-User": user} {
+				q.Header.Set(k, v)
+			}
+		})
+		data, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res.StatusCode, string(data)
+	}
+	code, text := fetch("/t/demo?select=task:5", "cross-site", "document", "?1")
+	if code != http.StatusOK || !strings.Contains(text, `content="0;url=/t/demo?select=task%3A5"`) || strings.Contains(text, "ann") {
+		t.Errorf("a link: %d\n%s", code, text)
+	}
+	for _, x := range [][4]string{
+		{"/t/demo?select=task:5", "same-origin", "document", "?1"}, // it is led on to itself
+		{"/t/demo?select=task:5", "cross-site", "iframe", "?1"},
+		{"/t/demo?select=task:5", "cross-site", "document", ""},
+		{"/t/none/%22%3E%3Cscript%3E", "none", "document", "?1"},
+	} {
+		if code, text := fetch(x[0], x[1], x[2], x[3]); code != http.StatusUnauthorized || strings.Contains(text, "refresh") {
+			t.Errorf("%v: %d\n%s", x, code, text)
+		}
+	}
+	if code, text := fetch("/t/demo/needs?x=%22%3E%3Cscript%3E", "cross-site", "document", "?1"); code != http.StatusOK || strings.Contains(text, "<script>") {
+		t.Errorf("%d\n%s", code, text)
+	}
+}
+
+// TestLoopback checks that the address to print is the one that is listened at.
+func TestLoopback(t *testing.T) {
+	t.Parallel()
+	for ip, want := range map[string]string{"127.0.0.1": "http://127.0.0.1:80", "127.0.0.2": "http://127.0.0.2:80", "::1": "http://[::1]:80", "0.0.0.0": "http://127.0.0.1:80"} {
+		s := &Server{}
+		if got := s.Loopback(&net.TCPAddr{IP: net.ParseIP(ip), Port: 80}); got != want || !s.hosts(strings.TrimPrefix(want, "http://")) || !s.hosts("localhost:80") {
+			t.Errorf("%s: %s, hosts %q", ip, got, s.Hosts)
+		}
+	}
+}

@@ -4,6 +4,7 @@
   if (!base) return;
   const say = (text) => { said.textContent = text; };
   const line = document.getElementById('line');
+  const main = document.getElementById('main');
   let stale = false, loading = false, armed = null;
 
   // What a person is typing, has marked or is about to confirm is not taken from under them.
@@ -18,7 +19,7 @@
       const text = await res.text();
       if (res.status === 401) { location.reload(); return; }
       if (res.ok && !busy()) {
-        const main = document.getElementById('main'), open = [...main.querySelectorAll('details')].map((d) => d.open);
+        const open = [...main.querySelectorAll('details')].map((d) => d.open);
         const focused = main.contains(document.activeElement) ? key(document.activeElement) : null;
         main.innerHTML = text; // a document of this server, in which every text is escaped
         main.querySelectorAll('details').forEach((d, i) => { if (i < open.length) d.open = open[i]; });
@@ -33,14 +34,22 @@
   events.addEventListener('change', (e) => {
     const d = JSON.parse(e.data);
     if (since) { say(''); since = null; }
+    main.classList.remove('lost');
     document.title = 'teamctl ' + d.line;
     line.textContent = 'teamctl ' + d.line;
     load();
   });
-  events.addEventListener('lost', (e) => say(JSON.parse(e.data).why));
-  events.onerror = () => {
+  events.addEventListener('lost', (e) => {
     since = since || new Date();
-    say('The connection is lost since ' + since.toLocaleTimeString() + ': what is shown is of then. It is tried again.');
+    main.classList.add('lost');
+    say('As of ' + since.toLocaleTimeString() + ': ' + JSON.parse(e.data).why);
+  });
+  events.onerror = () => {
+    if (!main.classList.contains('lost')) { // otherwise the reason is shown
+      since = since || new Date();
+      main.classList.add('lost');
+      say('The connection is lost since ' + since.toLocaleTimeString() + ': what is shown is of then. It is tried again.');
+    }
     if (events.readyState === EventSource.CLOSED) setTimeout(() => location.reload(), 5000);
   };
   setInterval(() => { if (stale) load(); }, 1000);

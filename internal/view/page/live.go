@@ -34,8 +34,8 @@ func file(name string) []byte {
 // Doc is a document of the live page.
 type Doc struct {
 	// Kind is a view (needs, members, tasks, board, graph, time, mail, changes, usage), a thing
-	// (approval, member, task, screen), teams, welcome after a login, or closed, which says
-	// in Body why there is nothing else.
+	// (approval, member, task, screen), teams, welcome after a login, onward, which leads
+	// to the path in Body, or closed, which says in Body why there is nothing else.
 	Kind     string
 	ID       string // of a thing
 	Team     string
@@ -219,6 +219,13 @@ func (d Doc) SaidOnPlan(p Plan, c view.Comment) Said {
 	return s
 }
 
+// Old reports whether what is said of a member is of the time when its supervisor was last known to
+// maintain it.
+func (d Doc) Old(m view.Member) bool { return !d.Snapshot.Down.IsZero() && !m.State.Terminal() }
+
+// More is how many tasks the list, the board and the graph leave out.
+func (d Doc) More() int { return max(0, d.Snapshot.Count().Total-len(d.Snapshot.Tasks)) }
+
 // Base is the address of the team.
 func (d Doc) Base() string { return "/t/" + url.PathEscape(d.Team) }
 
@@ -289,7 +296,12 @@ var livePage = sync.OnceValue(func() *template.Template {
 			}
 			return view.Age(d.Now.Sub(t))
 		},
-		"sign": func(k view.DiffKind) string { return string(rune(k)) },
+		"sign": func(k view.DiffKind) string {
+			if k == view.Hunk { // its text begins with it
+				return ""
+			}
+			return string(rune(k))
+		},
 		"state": func(k view.DiffKind) string {
 			switch k {
 			case view.Added:
