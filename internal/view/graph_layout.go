@@ -346,15 +346,17 @@ func (g *Graph) level() {
 			}
 		}
 	}
-	top := 0
-	for i, l := range g.lanes {
-		if i == 0 || l[0].row < top {
-			top = l[0].row
+	var used []int
+	for _, l := range g.lanes {
+		for _, x := range l {
+			used = append(used, x.row)
 		}
 	}
+	slices.Sort(used)
+	used = slices.Compact(used)
 	for _, l := range g.lanes {
-		for j := range l {
-			l[j].row -= top
+		for j := range l { // rows that no lane uses are left out
+			l[j].row, _ = slices.BinarySearch(used, l[j].row)
 		}
 	}
 }

@@ -219,3 +219,22 @@ func TestAround(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// TestGraphRows checks that the layout has no row without a task or an edge.
+func TestGraphRows(t *testing.T) {
+	t.Parallel()
+	tasks := make([]Task, 14)
+	for i := range tasks {
+		tasks[i] = Task{ID: fmt.Sprint(i + 1), Subject: "x", Status: team.TaskPending}
+	}
+	g := newGraph(t, tasks, map[string][]string{"2": {"1"}, "3": {"1"}, "4": {"2", "3"}})
+	used, last := map[int]bool{}, 0
+	for _, l := range g.lanes {
+		for _, x := range l {
+			used[x.row], last = true, max(last, x.row)
+		}
+	}
+	if len(used) != last+1 {
+		t.Errorf("%d of %d rows are used", len(used), last+1)
+	}
+}
