@@ -216,6 +216,11 @@ func UsageIn(points []UsagePoint, from, to time.Time) (members, tasks map[string
 	return members, tasks
 }
 
+// Failures reports whether the output of a failed task is in the report.
+func (r Report) Failures() bool {
+	return slices.ContainsFunc(r.Tasks, func(t ReportTask) bool { return t.Log != "" })
+}
+
 // Money formats a cost, "-" if unknown.
 func (s Spent) Money() string {
 	if !s.CostKnown && s.Cost == 0 {

@@ -23,7 +23,7 @@ const reportText = `<!doctype html>
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
 <title>Report of {{clean .Team}}</title><style>` + style + `</style>
 <h1>Report of {{clean .Team}}{{if .Run}}, run {{.Run}}{{end}}{{if .RunName}} {{clean .RunName}}{{end}}</h1>
-<p>{{stamp .Timeline.From}} to {{stamp .Timeline.To}}{{if .Open}}, and it goes on{{end}}. {{if .Repo}}Repository {{clean .Repo}}. {{end}}History goes back to {{stamp .Timeline.History}}.
+<p>{{stamp .Timeline.From}} to {{stamp .Timeline.To}}{{if .Open}}, and it goes on{{end}}. Times are {{zone .Timeline.From}}. {{if .Repo}}Repository {{clean .Repo}}. {{end}}History goes back to {{stamp .Timeline.History}}.
 Values of the environment and likely secrets are masked, and paths are shortened.</p>
 {{if .Cut}}<p><strong>Left out:</strong></p><ul>{{range .Cut}}<li>{{clean .}}</li>{{end}}</ul>{{end}}
 <h2>Outcome</h2>
@@ -52,7 +52,7 @@ Values of the environment and likely secrets are masked, and paths are shortened
 {{range .Approvals}}<tr><td>{{.Kind}} {{.ID}}<td>{{clean .Member}}<td>{{clean .Subject}}<td>{{.State}}<td>{{clean .By}}<td class="n">{{duration .Took}}<td>{{clean .Feedback}}</tr>
 {{end}}</table>{{else}}<p>None.</p>{{end}}
 <h2>Failures</h2>
-{{range .Tasks}}{{if .Log}}<h3>{{clean .ID}} {{clean .Subject}}</h3><pre>{{plain .Log}}</pre>
+{{if not .Failures}}<p>None.</p>{{end}}{{range .Tasks}}{{if .Log}}<h3>{{clean .ID}} {{clean .Subject}}</h3><pre>{{plain .Log}}</pre>
 {{end}}{{end}}
 <h2>Merges</h2>
 {{if .Merges}}<table><tr><th>member<th>branch<th>into<th>state<th>why<th>conflicts</tr>
@@ -72,7 +72,7 @@ Values of the environment and likely secrets are masked, and paths are shortened
 // markdownText is in GitHub's dialect, with the graph as Mermaid.
 const markdownText = `# Report of {{md .Team}}{{if .Run}}, run {{.Run}}{{end}}{{if .RunName}} {{md .RunName}}{{end}}
 
-{{stamp .Timeline.From}} to {{stamp .Timeline.To}}{{if .Open}}, and it goes on{{end}}. {{if .Repo}}Repository {{md .Repo}}. {{end}}History goes back to {{stamp .Timeline.History}}. Values of the environment and likely secrets are masked, and paths are shortened.
+{{stamp .Timeline.From}} to {{stamp .Timeline.To}}{{if .Open}}, and it goes on{{end}}. Times are {{zone .Timeline.From}}. {{if .Repo}}Repository {{md .Repo}}. {{end}}History goes back to {{stamp .Timeline.History}}. Values of the environment and likely secrets are masked, and paths are shortened.
 {{range .Cut}}
 **Left out:** {{md .}}
 {{end}}
@@ -131,7 +131,9 @@ Tokens and cost are of the turns and tasks that ended in this time; - means that
 None.
 {{end}}
 ## Failures
-{{range .Tasks}}{{if .Log}}
+{{if not .Failures}}
+None.
+{{end}}{{range .Tasks}}{{if .Log}}
 ### {{md .ID}} {{md .Subject}}
 
 {{fence "" .Log}}

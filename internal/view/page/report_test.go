@@ -146,3 +146,20 @@ func TestReportInChromium(t *testing.T) {
 		t.Errorf("as the browser has it:\n%s", s)
 	}
 }
+
+// TestReportWithoutFailures checks that both forms say that nothing failed, and in which zone times are.
+func TestReportWithoutFailures(t *testing.T) {
+	t.Parallel()
+	r := view.Report{Team: "demo", Timeline: view.Timeline{From: time.Date(2026, 3, 1, 12, 0, 0, 0, time.FixedZone("", 7200))}}
+	for _, md := range []bool{false, true} {
+		var b strings.Builder
+		if err := Report(&b, r, md); err != nil {
+			t.Fatal(err)
+		}
+		_, rest, _ := strings.Cut(b.String(), "Failures")
+		failures, _, _ := strings.Cut(rest, "Merges")
+		if !strings.Contains(failures, "None.") || !strings.Contains(b.String(), "Times are UTC") || !strings.Contains(b.String(), "02:00.") {
+			t.Errorf("markdown %v:\n%s", md, b.String())
+		}
+	}
+}

@@ -16,6 +16,7 @@ var funcs = template.FuncMap{
 	"plain":    plain.Text,
 	"duration": view.Duration,
 	"took":     func(from, to time.Time) string { return view.Duration(to.Sub(from)) },
+	"zone":     func(t time.Time) string { return "UTC" + t.Format("-07:00") },
 	"stamp":    func(t time.Time) string { return t.Format("2006-01-02 15:04:05") },
 	// svg marks a drawing of package view, which escapes every text in it, as safe.
 	"svg": func(s string) template.HTML { return template.HTML(s) },
