@@ -39,6 +39,15 @@ func TestAtScreens(t *testing.T) {
 	if _, err := r.AskPermission(t.Context(), plain, PermissionIn{ToolName: "Bash", Description: "make"}); err != nil {
 		t.Fatal(err)
 	}
+	// A pause takes the place of the reason, and the request is answered in the queue as before.
+	paused, _ := r.memberOf("command", "paused", team.RoleExecutor)
+	if _, err := r.AskPlan(t.Context(), paused, PlanIn{Content: "a plan"}); err != nil {
+		t.Fatal(err)
+	}
+	why := team.WhyPaused
+	if _, err := r.Ledger.UpdateMember(t.Context(), ledger.MemberPatch{SessionKey: paused.Session, Reason: &why}); err != nil {
+		t.Fatal(err)
+	}
 	over := team.Exited
 	if _, err := r.Ledger.UpdateMember(t.Context(), ledger.MemberPatch{SessionKey: gone.Session, Observed: &over}); err != nil {
 		t.Fatal(err)

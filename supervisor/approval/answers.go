@@ -12,7 +12,7 @@ import (
 // nothing but that request, or its program made it.
 func Answers(a ledger.Approval, m ledger.Member) bool {
 	if !asksFor(m.WaitsFor) {
-		return m.WaitsFor == "" && m.Reason == ""
+		return m.WaitsFor == "" && (m.Reason == "" || m.Reason == team.WhyPaused) // a pause says nothing of the screen
 	}
 	return byProgram(a) || team.KindOf(m.Spec.Agent).Sessions // which asks by the queue alone
 }
