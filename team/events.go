@@ -34,22 +34,23 @@ const (
 
 // Events: members.
 const (
-	EventMemberAdded    = "member.added"
-	EventMemberRemoved  = "member.removed"
-	EventMemberRenamed  = "member.renamed"
-	EventMemberDesired  = "member.desired"
-	EventMemberState    = "member.state"
-	EventMemberReady    = "member.ready"
-	EventMemberActivity = "member.activity"
-	EventMemberStalled  = "member.stalled"
-	EventMemberRole     = "member.role"
-	EventMemberMode     = "member.mode"
-	EventAgentCreated   = "agent.created"
-	EventAgentUpdated   = "agent.updated"
-	EventAgentDeleted   = "agent.deleted"
-	EventHookBlocked    = "hook.blocked"
-	EventHookStop       = "hook.stop"
-	EventHookFailed     = "hook.failed"
+	EventMemberAdded     = "member.added"
+	EventMemberRemoved   = "member.removed"
+	EventMemberRenamed   = "member.renamed"
+	EventMemberDesired   = "member.desired"
+	EventMemberState     = "member.state"
+	EventMemberReady     = "member.ready"
+	EventMemberActivity  = "member.activity"
+	EventMemberStalled   = "member.stalled"
+	EventMemberRole      = "member.role"
+	EventMemberMode      = "member.mode"
+	EventMemberRequested = "member.requested"
+	EventAgentCreated    = "agent.created"
+	EventAgentUpdated    = "agent.updated"
+	EventAgentDeleted    = "agent.deleted"
+	EventHookBlocked     = "hook.blocked"
+	EventHookStop        = "hook.stop"
+	EventHookFailed      = "hook.failed"
 )
 
 // Events: tasks.
@@ -183,6 +184,7 @@ var events = []Word{
 	{EventMemberStalled, "A working member has given no sign for ten minutes: no output and no new activity."},
 	{EventMemberRole, "The role of a member changed."},
 	{EventMemberMode, "The permission mode of a member changed."},
+	{EventMemberRequested, "Somebody requested to start, restart, stop, kill, pause, resume or interrupt a member: `after` says which."},
 	{EventAgentCreated, "An agent specification was added."},
 	{EventAgentUpdated, "An agent specification changed."},
 	{EventAgentDeleted, "An agent specification was deleted."},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -171,14 +172,30 @@ const (
 	verbResumed   = "resumed"
 )
 
-// compared rules members and compares them with what they were before.
-func (t *Team) compared(ctx context.Context, verb string, rule func() ([]ledger.Member, error)) ([]Ruled, error) {
+// requests are what was requested for an outcome.
+var requests = map[string]string{verbStarted: "start", verbRestarted: "restart", verbPaused: "pause", verbResumed: "resume"}
+
+// noteRequest records who requested something of a member: what the supervisor then does is recorded
+// as its own.
+func (t *Team) noteRequest(ctx context.Context, c Caller, request, name string) error {
+	_, err := t.as(c).Event(ctx, ledger.Event{What: team.EventMemberRequested, ID: name, After: request})
+	return err
+}
+
+// compared rules members, compares them with what they were before and records who did it.
+func (t *Team) compared(ctx context.Context, c Caller, verb string, rule func() ([]ledger.Member, error)) ([]Ruled, error) {
 	before, err := t.Ledger.Members(ctx, false)
 	if err != nil {
 		return nil, err
 	}
 	after, err := rule()
-	return ruled(verb, before, after), err
+	out := ruled(verb, before, after)
+	for _, m := range out {
+		if m.Outcome == verb {
+			err = errors.Join(err, t.noteRequest(ctx, c, requests[verb], m.Name))
+		}
+	}
+	return out, err
 }
 
 // ruled compares members with what they were before a verb.

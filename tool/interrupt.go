@@ -29,6 +29,9 @@ func (t *Team) Interrupt(ctx context.Context, c Caller, name string) error {
 	} else {
 		_, err = supervise(ctx, t, func(s Supervisor) (struct{}, error) { return struct{}{}, s.InterruptMember(ctx, m.Name) })
 	}
+	if err == nil {
+		err = t.noteRequest(ctx, c, "interrupt", m.Name)
+	}
 	if err != nil {
 		return err
 	}
@@ -47,6 +50,9 @@ func (t *Team) interruptWorker(ctx context.Context, c Caller, m ledger.Member) e
 		held := task.Status == team.TaskClaimed || task.Status == team.TaskInProgress
 		if held && task.Review == 0 && task.Verification == 0 {
 			_, err := t.as(c).CancelClaim(ctx, ledger.TaskRef{ID: task.ID, Owner: m.SessionKey, Attempt: task.Attempt}, "interrupted")
+			if err == nil {
+				err = t.noteRequest(ctx, c, "interrupt", m.Name)
+			}
 			return err
 		}
 	}

@@ -100,3 +100,61 @@ func TestInterruptOfAWorker(t *testing.T) {
 		t.Errorf("%+v, %v", got.Result, err)
 	}
 }
+
+// ruler does what is asked, and returns the members as they are.
+type ruler struct {
+	interrupter
+	r talkRig
+}
+
+func (s *ruler) members(ctx context.Context, names []string) ([]ledger.Member, error) {
+	m, err := s.r.Ledger.Member(ctx, names[0])
+	return []ledger.Member{m}, err
+}
+
+func (s *ruler) RestartMembers(ctx context.Context, names []string) ([]ledger.Member, error) {
+	return s.members(ctx, names)
+}
+
+func (s *ruler) PauseMembers(ctx context.Context, names []string, _ bool) ([]ledger.Member, error) {
+	return s.members(ctx, names)
+}
+
+func (s *ruler) StopMembers(_ context.Context, in team.StopRequest) ([]team.Stopped, error) {
+	return []team.Stopped{{Name: in.Names[0]}}, nil
+}
+
+// The log names who has ruled a member, and by which door.
+func TestRulingIsLogged(t *testing.T) {
+	t.Parallel()
+	r := newTalkRig(t)
+	ctx := t.Context()
+	s := &ruler{r: r}
+	r.Env.Dial = func(context.Context, team.Layout, bool) (Supervisor, error) { return s, nil }
+	r.memberOf("claude", "a", team.RoleExecutor)
+	c := Person()
+	c.Door = DoorPage
+	for request, do := range map[string]func() error{
+		"restart": func() error { _, err := r.Restart(ctx, c, []string{"a"}); return err },
+		"pause":   func() error { _, err := r.Pause(ctx, c, []string{"a"}, true); return err },
+		"stop":    func() error { _, err := r.Stop(ctx, c, team.StopRequest{Names: []string{"a"}}); return err },
+		"kill": func() error {
+			_, err := r.Stop(ctx, c, team.StopRequest{Names: []string{"a"}, Force: true})
+			return err
+		},
+		"interrupt": func() error { return r.Interrupt(ctx, c, "a") },
+	} {
+		before, err := r.Ledger.LastEvent(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := do(); err != nil {
+			t.Errorf("%s: %v", request, err)
+			continue
+		}
+		list, err := r.Ledger.Events(ctx, before, 0, ledger.EventFilter{What: team.EventMemberRequested, ID: "a"})
+		if err != nil || len(list) != 1 || list[0].After != request || list[0].Who != c.Name || list[0].Via != DoorPage {
+			t.Errorf("%s: %+v %v", request, list, err)
+		}
+	}
+}

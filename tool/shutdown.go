@@ -52,7 +52,17 @@ func (t *Team) stop(ctx context.Context, c Caller, in team.StopRequest) ([]team.
 		list, err = supervise(ctx, t, func(s Supervisor) ([]team.Stopped, error) { return s.StopMembers(ctx, in) })
 	}
 	<-done
-	list = append(append(list, out...), left...)
+	list = append(list, out...)
+	request := "stop"
+	if in.Force {
+		request = "kill"
+	}
+	for _, x := range list {
+		if x.Name != "" && x.Outcome != team.StopAlready && x.Outcome != team.StopAlreadyLeft {
+			errs = append(errs, t.noteRequest(ctx, c, request, x.Name))
+		}
+	}
+	list = append(list, left...)
 	slices.SortFunc(list, func(a, b team.Stopped) int { return strings.Compare(a.Name, b.Name) })
 	return list, joinErrors(append([]error{err}, errs...))
 }

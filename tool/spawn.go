@@ -251,7 +251,7 @@ func (t *Team) Stop(ctx context.Context, c Caller, in team.StopRequest) ([]team.
 
 // Restart stops members and starts them again.
 func (t *Team) Restart(ctx context.Context, c Caller, names []string) ([]Ruled, error) {
-	return t.compared(ctx, verbRestarted, func() ([]ledger.Member, error) { return t.rule(ctx, c, names, Supervisor.RestartMembers) })
+	return t.compared(ctx, c, verbRestarted, func() ([]ledger.Member, error) { return t.rule(ctx, c, names, Supervisor.RestartMembers) })
 }
 
 // Recover recovers members that were lost with the machine or their terminal.
@@ -272,7 +272,7 @@ func (t *Team) Pause(ctx context.Context, c Caller, names []string, on bool) ([]
 	if on {
 		verb = verbPaused
 	}
-	return t.compared(ctx, verb, func() ([]ledger.Member, error) {
+	return t.compared(ctx, c, verb, func() ([]ledger.Member, error) {
 		return t.rule(ctx, c, names, func(s Supervisor, ctx context.Context, names []string) ([]ledger.Member, error) {
 			return s.PauseMembers(ctx, names, on)
 		})

@@ -14,7 +14,7 @@ import (
 // Start starts members that are stopped or have failed, and brings back those that have left the
 // team, to the worktree and branch that they left. No names means all stopped members.
 func (t *Team) Start(ctx context.Context, c Caller, names []string) ([]Ruled, error) {
-	return t.compared(ctx, verbStarted, func() ([]ledger.Member, error) { return t.start(ctx, c, names) })
+	return t.compared(ctx, c, verbStarted, func() ([]ledger.Member, error) { return t.start(ctx, c, names) })
 }
 
 func (t *Team) start(ctx context.Context, c Caller, names []string) ([]ledger.Member, error) {
