@@ -11,8 +11,11 @@ import (
 func b2i(b bool) int { return map[bool]int{true: 1}[b] }
 
 // awayActions returns the actions that are not among the choices: the selected row is not what they
-// are for, or its state does not allow them.
+// are for, or its state does not allow them. The list of teams has none.
 func (m *model) awayActions(here []choice) []choice {
+	if m.at == inTeams {
+		return nil
+	}
 	var out []choice
 	for _, a := range view.Actions() {
 		if m.readOnly && a.Operation != "" || slices.ContainsFunc(here, func(c choice) bool { return c.action.ID == a.ID }) {
@@ -88,8 +91,8 @@ func placesWords(in []place) string {
 // chooseFor lets the person choose what an action applies to, or says why it applies to nothing.
 func (r *run) chooseFor(a view.Action) {
 	m := r.m
-	if m.name == "" || !m.have {
-		m.say("not here: no team is open", true)
+	if m.at == inTeams || m.name == "" || !m.have {
+		m.say(m.noAction(), true)
 		return
 	}
 	var list []choice
