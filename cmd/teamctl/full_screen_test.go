@@ -447,8 +447,8 @@ func TestFullScreenKilled(t *testing.T) {
 		}
 		return down[1]
 	}
-	at, next := since(), time.Now()
-	for next = before; next.Format("15:04:05") != at && next.Before(time.Now()); next = next.Add(time.Second) {
+	at, next := since(), before
+	for ; next.Format("15:04:05") != at && next.Before(time.Now()); next = next.Add(time.Second) {
 	}
 	if next.After(time.Now()) {
 		t.Errorf("it is reported as down since %s, and was killed between %v and %v", at, before, killed)

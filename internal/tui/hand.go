@@ -171,10 +171,10 @@ func (r *run) quit() bool {
 
 // step moves the selection, or scrolls a place without rows.
 func (r *run) step(n int) {
-	switch {
-	case r.m.at == inScreen:
+	switch r.m.at {
+	case inScreen:
 		r.m.scroll -= n
-	case r.m.at == inLog:
+	case inLog:
 		r.m.scroll += n
 	default:
 		r.m.move(n)

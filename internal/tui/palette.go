@@ -137,12 +137,12 @@ func (r *run) selectFor(c choice) bool {
 	m := r.m
 	kind, name, _ := strings.Cut(c.row, ":")
 	m.filter = ""
-	switch {
-	case kind == "member":
+	switch kind {
+	case "member":
 		r.goTo(inTeam)
 		m.refresh()
 		m.unfold(name)
-	case kind == "task":
+	case "task":
 		r.goTo(inTasks)
 	default:
 		r.goTo(inNeeds)

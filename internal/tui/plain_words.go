@@ -66,7 +66,7 @@ func takes(a view.Action) string {
 		case strings.Contains(a.Command, "{file}"):
 			out = append(out, "FILE")
 		}
-	case view.OnTeam:
+	case view.OnTeam, view.OnGroup:
 	}
 	if a.Asks != "" {
 		out = append(out, "TEXT")
@@ -243,7 +243,7 @@ func (t *talk) deed(a view.Action, rest string) (view.Deed, error) {
 			return d, missing("the number of a merge")
 		}
 		d.Merge = n
-	case view.OnTeam:
+	case view.OnTeam, view.OnGroup:
 	}
 	d.Text = rest
 	if rest != "" && a.Asks == "" {
