@@ -46,7 +46,7 @@ func TestExercise(t *testing.T) {
 		return &backendtest.Rig{
 			Layout: team.Home{Dir: t.TempDir()}.Team("demo"),
 			Open: func(t *testing.T) backends.Backend {
-				b := New(Options{Run: backendtest.FakeRun})
+				b := New(Options{Run: backendtest.FakeRun, LeakAfter: patience})
 				t.Cleanup(func() { _ = b.Close() })
 				return b
 			},

@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// callWithin limits a call; the shim itself gives up typing slightly
-	// earlier.
-	callWithin = typeWithin + 2*time.Second
+	// callWithin limits a call; the shim itself gives up typing earlier, and
+	// a busy machine may take seconds to pass that on.
+	callWithin = typeWithin + 10*time.Second
 	// dialWithin limits the wait for a recreated socket.
 	dialWithin = 2 * time.Second
 	dialAgain  = 20 * time.Millisecond
