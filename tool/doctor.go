@@ -85,6 +85,9 @@ func ask(ctx context.Context, argv ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.WaitDelay = time.Second
 	out, err := cmd.Output()
+	if errors.Is(err, exec.ErrWaitDelay) { // it has succeeded, and what it has left keeps the pipe
+		err = nil
+	}
 	return strings.TrimSpace(string(out)), err
 }
 

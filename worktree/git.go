@@ -99,15 +99,15 @@ func git(ctx context.Context, c call) ([]byte, error) {
 	cmd.ExtraFiles = c.keep
 	var stdout bytes.Buffer
 	stderr := &capped{max: 16 << 10}
-	cmd.Stdout, cmd.Stderr = &stdout, stderr
 	progress := &progressWriter{tell: c.tell, rest: stderr}
+	var messages io.Writer = stderr
 	if c.tell != nil {
-		cmd.Stderr = progress
+		messages = progress
 	}
 	if c.stdin != nil {
 		cmd.Stdin = bytes.NewReader(c.stdin)
 	}
-	err := cmd.Run()
+	err := runTo(cmd, &stdout, messages)
 	progress.flush()
 	if err == nil {
 		return stdout.Bytes(), nil
@@ -195,16 +195,18 @@ func keptVar(name string) bool {
 // capped keeps the first max bytes: enough for git's message, bounded for a
 // filter that writes without end.
 type capped struct {
-	bytes.Buffer
-	max int
+	kept bytes.Buffer // not embedded: io.Copy would use its ReadFrom, which has no limit
+	max  int
 }
 
 func (c *capped) Write(p []byte) (int, error) {
-	if room := c.max - c.Len(); room > 0 {
-		_, _ = c.Buffer.Write(p[:min(room, len(p))])
+	if room := c.max - c.kept.Len(); room > 0 {
+		_, _ = c.kept.Write(p[:min(room, len(p))])
 	}
 	return len(p), nil
 }
+
+func (c *capped) String() string { return c.kept.String() }
 
 var _ io.Writer = (*capped)(nil)
 
