@@ -49,7 +49,7 @@ func TestActions(t *testing.T) {
 		if len(x.On) == 0 || x.Title == "" || strings.Contains(x.Command, "{text}") && x.Asks == "" {
 			t.Errorf("%s is incomplete: %+v", x.ID, x)
 		}
-		line := x.Line(view.Deed{Member: "builder", Task: "5", Approval: 3, Message: "0194", Merge: 7, Path: "a.go", Lines: "3", Comment: "1.1", Text: "1"})
+		line := x.Line(view.Deed{Member: "builder", Task: "5", Approval: 3, Message: "0194", Merge: 7, Path: "a.go", Lines: "3", Comment: "1.1", Group: "worker-*", Text: "1"})
 		words := strings.Fields(line)
 		if words[0] != "teamctl" || strings.ContainsAny(line, "{}") {
 			t.Errorf("%s: %s", x.ID, line)
