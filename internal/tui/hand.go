@@ -147,8 +147,8 @@ func (r *run) command(id string, e term.Event) (leave bool) {
 		return r.quit()
 	default:
 		switch p, ok := strings.CutPrefix(id, "view-"); {
-		case ok && m.name == "":
-			m.say("no team is open", true)
+		case ok && (m.at == inTeams || m.name == ""):
+			m.say(m.noAction(), true)
 		case ok && r.team != nil:
 			if place(p) == inChanges {
 				m.chooseChanges()

@@ -71,10 +71,10 @@ func TestTeamsHaveNoActions(t *testing.T) {
 	close(machine.hold)
 	s.shows("team demo: task 2 is added")
 	s.types("j")
-	for _, key := range []string{"t", "M", "a", "m", s.m.keys.first("menu")} {
+	for _, key := range []string{"t", "M", "a", "m", s.m.keys.first("menu"), "1", "2", "3", "4", "5", "6", "7"} {
 		s.m.toast = ""
 		s.types(key)
-		if text := s.look(0); !strings.Contains(text, "no team is open") {
+		if text := s.look(0); !strings.Contains(text, "no team is open") || s.m.at != inTeams {
 			t.Errorf("after %s:\n%s", key, text)
 		}
 		s.event(term.Event{Kind: term.Paste, Text: "for second", At: s.now})
