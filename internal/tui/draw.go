@@ -435,12 +435,19 @@ func (m *model) list(f *frame, s group, left, width, height int) []string {
 		more = more[:min(len(more), room-1)]
 	}
 	rows := room - len(more)
+	base := len(f.lines)
 	top := clamp(m.top[s.id], 0, max(0, len(s.items)-rows))
 	if at >= 0 {
-		top = clamp(top, at-rows+1, at)
+		if m.stays.on == m.selection() && (m.at == inTeam || m.at == inNeeds || m.at == inTasks) {
+			top = clamp(at-(m.stays.y-base-len(out)), 0, at)
+		}
+		top = max(0, clamp(top, at-rows+1, at))
+		m.stays.on, m.stays.y = m.selection(), base+len(out)+at-top
+		if top == at && at > 0 && len(out) > 0 { // no row above it is left for the sign
+			out[0] += m.style.Dim(fmt.Sprintf("  ↑ %d above", at))
+		}
 	}
 	m.top[s.id] = max(0, top)
-	base := len(f.lines)
 	for i := max(0, top); i < len(s.items) && len(out) < height; i++ {
 		it := s.items[i]
 		mark := "  "
@@ -479,8 +486,9 @@ func (m *model) drawHome(f *frame, room int) {
 	}
 	needs := m.sections[0]
 	n := min(len(needs.items)+1, max(2, room/3))
+	base := len(f.lines)
 	f.add(m.list(f, needs, 0, m.cols, n)...)
-	room -= n
+	room -= len(f.lines) - base
 	left := clamp(m.cols*46/100, 44, 72)
 	members := min(len(m.sections[1].items)+1, max(2, room*55/100))
 	if rest := len(m.sections[2].items) + 1; members+rest < room {
@@ -488,9 +496,9 @@ func (m *model) drawHome(f *frame, room int) {
 	}
 	m.beside(f, left, room, func(f *frame, left int) (column []string) {
 		base := len(f.lines)
-		for i, h := range []int{members, room - members} {
+		for i, h := range []int{members, room} {
 			g := frame{lines: make([]string, base+len(column))}
-			column = append(column, m.list(&g, m.sections[i+1], 0, left, h)...)
+			column = append(column, m.list(&g, m.sections[i+1], 0, left, min(h, room-len(column)))...)
 			f.regions = append(f.regions, g.regions...)
 		}
 		return column
@@ -505,8 +513,9 @@ func (m *model) drawNarrow(f *frame, room int) {
 	}
 	needs := shown[0]
 	n := min(len(needs.items)+1, max(2, room/2))
+	base := len(f.lines)
 	f.add(m.list(f, needs, 0, m.cols, n)...)
-	rest := room - n
+	rest := room - (len(f.lines) - base)
 	if it, ok := m.row(); ok && it.on.Need != nil && rest >= 8 {
 		d := m.detail(f, m.cols-3, rest)
 		if len(d) <= rest-4 { // the request fits above the list
@@ -534,12 +543,11 @@ func (m *model) drawSmall(f *frame, room int) {
 		tail = g.String()
 		room--
 	}
-	lines := m.list(f, m.others(shown[0]), 0, m.cols, room)
 	if shown[0].id == "needs" && len(shown[0].items) > 0 { // the header has their number
-		f.regions = nil
-		lines = m.untitled(f, shown[0], room)
+		f.add(m.untitled(f, shown[0], room)...)
+	} else {
+		f.add(m.list(f, m.others(shown[0]), 0, m.cols, room)...)
 	}
-	f.add(lines...)
 	if tail != "" {
 		for len(f.lines) < room+1 {
 			f.add("")

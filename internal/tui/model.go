@@ -70,6 +70,7 @@ type model struct {
 	cursor   string  // id of the selected row
 	news     int     // changes since the rows were made, other than of the selection and of a screen
 	top      map[string]int
+	stays    stays
 	lastKey  time.Time
 	filter   string
 	made     choosing // what chose the rows, when they were made
@@ -228,6 +229,26 @@ type choosing struct {
 }
 
 func (m *model) choosing() choosing { return choosing{m.filter, m.past.logKind, m.past.logAll} }
+
+// stays is the line of the selected row in the last frame: rows that come or go above it leave the row
+// there, and its list scrolls instead.
+type stays struct {
+	on selection
+	y  int
+}
+
+// selection is a selected row and everything that a person arranges the rows with.
+type selection struct {
+	team, row  string
+	at         place
+	tasksAs    string
+	by         choosing
+	cols, rows int
+}
+
+func (m *model) selection() selection {
+	return selection{m.name, m.cursor, m.at, m.tasksAs, m.choosing(), m.cols, m.rows}
+}
 
 // refresh rebuilds the rows. During input they keep their places: removed rows stay, marked, and
 // new ones come last.
