@@ -221,13 +221,16 @@ func (a *app) waiting(ctx context.Context, t *tool.Team, c tool.Caller) ([]waiti
 		return nil, err
 	}
 	shown := map[view.NeedKind]int{}
-	for _, n := range needs {
+	for _, n := range view.Waiting(needs) {
 		switch shown[n.Kind]++; {
 		case shown[n.Kind] <= waitingShown:
 			list = append(list, waitingItem{said(n), n.Command})
 		case shown[n.Kind] == waitingShown+1:
 			list = append(list, waitingItem{"and more", allOf(n)})
 		}
+	}
+	if n := len(view.Off(needs)); n > 0 {
+		list = append(list, waitingItem{fmt.Sprintf("%d put off", n), "teamctl ui --view needs"})
 	}
 	mail, err := t.Inbox(ctx, c.Name, true)
 	if err != nil {

@@ -158,6 +158,22 @@ func (s *screenTeam) Keep(ctx context.Context, d view.Deed) error {
 	return s.team.KeepDraft(ctx, c, x)
 }
 
+func (s *screenTeam) PutOff(ctx context.Context, n view.Need, d time.Duration) error {
+	c, err := s.caller(ctx, s.team)
+	if err != nil {
+		return err
+	}
+	return look.PutOff(ctx, s.team, c, n, d)
+}
+
+func (s *screenTeam) TakeUp(ctx context.Context, n view.Need) error {
+	c, err := s.caller(ctx, s.team)
+	if err != nil {
+		return err
+	}
+	return look.TakeUp(ctx, s.team, c, n)
+}
+
 // Do carries out what a person has asked for, and drops the draft of its text.
 func (s *screenTeam) Do(ctx context.Context, d view.Deed) (view.Done, error) {
 	done, err := s.do(ctx, d)

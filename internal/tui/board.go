@@ -18,7 +18,7 @@ func Board(s view.Snapshot, cols int, now time.Time, style Style) []string {
 	b := board{s: s, cols: max(cols, 1), now: now, style: style}
 	lines := b.head()
 	for _, p := range []section{
-		{title: fmt.Sprintf("%d NEED YOU", len(s.Needs)), rows: b.needs()},
+		{title: b.needTitle(), rows: b.needs()},
 		{title: "MEMBERS", rows: b.members()},
 		{title: "TASKS", rows: b.tasks()},
 		{title: "EVENTS", rows: b.events()},
@@ -52,8 +52,8 @@ func (b board) head() []string {
 	if b.s.Repo != "" {
 		left += "  " + b.style.Dim(view.Clean(b.s.Repo))
 	}
-	if len(b.s.Needs) > 0 {
-		left = " " + b.style.Yellow(fmt.Sprintf("!%d", len(b.s.Needs))) + left
+	if n := len(view.Waiting(b.s.Needs)); n > 0 {
+		left = " " + b.style.Yellow(fmt.Sprintf("!%d", n)) + left
 	}
 	counts := []string{"no tasks"}
 	if c.Total > 0 {
@@ -71,6 +71,14 @@ func (b board) head() []string {
 		counts = counts[:len(counts)-1]
 	}
 	return []string{left, " " + strings.Join(counts, " · ")}
+}
+
+func (b board) needTitle() string {
+	title := fmt.Sprintf("%d NEED YOU", len(view.Waiting(b.s.Needs)))
+	if n := len(view.Off(b.s.Needs)); n > 0 {
+		title += fmt.Sprintf(", %d put off", n)
+	}
+	return title
 }
 
 // needs returns the lines of what waits for a person: what, whose, since when, and the command to
@@ -99,7 +107,11 @@ func (b board) needs() []string {
 		if room < 8 { // a narrow line shows who and what, and since when if it fits
 			tail, room = "", b.cols-view.Width(line)
 		}
-		out = append(out, line+view.Pad(plain.Visible(strings.TrimSpace(n.Text)), room)+tail)
+		text := plain.Visible(strings.TrimSpace(n.Text))
+		if n.Later {
+			text = n.OffWords() + ": " + text
+		}
+		out = append(out, line+view.Pad(text, room)+tail)
 	}
 	return out
 }

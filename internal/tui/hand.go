@@ -97,7 +97,7 @@ func (r *run) command(id string, e term.Event) (leave bool) {
 	case "previous-need":
 		r.nextNeed(-1)
 	case "put-off":
-		m.putOffNeed()
+		r.putOffNeed()
 	case "open":
 		r.open()
 	case "back":
@@ -146,6 +146,9 @@ func (r *run) command(id string, e term.Event) (leave bool) {
 	case "quit":
 		return r.quit()
 	default:
+		if word, ok := strings.CutPrefix(id, putOffPrefix); ok {
+			r.putOffFor(word)
+		}
 		switch p, ok := strings.CutPrefix(id, "view-"); {
 		case ok && (m.at == inTeams || m.name == ""):
 			m.say(m.noAction(), true)

@@ -18,7 +18,7 @@ func commands() []command {
 	return []command{
 		{"next-need", "go to the next need", []string{"."}},
 		{"previous-need", "go to the previous need", []string{","}},
-		{"put-off", "put off what needs you, for 15 minutes or until it changes", []string{"Z"}},
+		{"put-off", "put off what needs you, or take it up again", []string{"Z"}},
 		{"open", "go in: the request, the screen, the changes, the text", []string{"enter"}},
 		{"back", "go back", []string{"esc"}},
 		{"menu", "what can be done with the row", []string{"o"}},

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,60 +12,165 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// TestPutOff checks that a need that is put off moves to the end, is skipped by the next-need key and is not
-// counted, until its time has passed, it changes, or the same key takes it up again. Nothing in the team
-// changes.
+// putter is a team that records what is put off, as long as it has no err.
+type putter struct {
+	fuzzed
+	off map[string]time.Duration
+	err error
+}
+
+func (p *putter) PutOff(_ context.Context, n view.Need, d time.Duration) error {
+	if p.err == nil {
+		p.off[needID(n)] = d
+	}
+	return p.err
+}
+
+func (p *putter) TakeUp(_ context.Context, n view.Need) error {
+	delete(p.off, needID(n))
+	return p.err
+}
+
+// snap returns a snapshot with the needs as the team has them.
+func (p *putter) snap(s view.Snapshot) view.Snapshot {
+	s.Needs = slices.Clone(s.Needs)
+	for i, n := range s.Needs {
+		d, ok := p.off[needID(n)]
+		s.Needs[i].Later, s.Needs[i].Until = ok, time.Time{}
+		if d > 0 {
+			s.Needs[i].Until = epoch.Add(d)
+		}
+	}
+	view.SortNeeds(s.Needs)
+	return s
+}
+
+// TestPutOff checks that the key asks for how long to put a need off, that a need that is put off is the last
+// of its list with the end of that, is skipped by the next-need key and is not counted, until its time has
+// passed or the same key takes it up again.
 func TestPutOff(t *testing.T) {
 	t.Parallel()
 	m := shownOf(crowd(8), 120, 36)
-	r := &run{m: m, ui: &UI{}}
+	p := &putter{off: map[string]time.Duration{}}
+	r, keys, done := inHand(t, m, p)
 	all := len(m.snap.Needs)
 	first := m.sections[0].items[0].id
-	m.choose(first)
-	r.key(term.Event{Key: "Z", At: epoch}, "")
 	look := func() (group, string) {
-		m.lastKey = time.Time{}
+		m.snap, m.lastKey = p.snap(m.snap), time.Time{}
 		m.refresh()
 		return m.sections[0], text(m.draw())
 	}
-	s, drawn := look()
-	if s.items[all-1].id != first || m.cursor == first || !strings.Contains(drawn, "put off: Bash") || !strings.Contains(s.title, "1 put off") {
-		t.Errorf("%s, at %s, the last is %s:\n%s", s.title, m.cursor, s.items[all-1].id, drawn)
-	}
-	for range 2 * all {
-		r.key(term.Event{Key: ".", At: epoch}, "")
-		if m.cursor == first {
-			t.Fatal("the next need is the one that was put off")
+	for _, c := range []struct {
+		keys []string
+		time time.Duration
+		want string
+	}{
+		{[]string{"Z", "enter"}, 15 * time.Minute, "put off until " + epoch.Add(15*time.Minute).Local().Format("15:04") + ": Bash"},
+		{[]string{"Z", "down", "enter"}, time.Hour, "put off until " + epoch.Add(time.Hour).Local().Format("15:04") + ": Bash"},
+		{[]string{"Z", "c", "h", "a", "enter"}, 0, "put off until it changes: Bash"},
+	} {
+		m.choose(first)
+		keys(c.keys...)
+		done()
+		s, drawn := look()
+		if d, ok := p.off[first]; !ok || d != c.time || s.items[all-1].id != first || m.cursor == first || !strings.Contains(drawn, c.want) || !strings.Contains(s.title, "1 put off") {
+			t.Errorf("%v: %s, at %s, the last is %s:\n%s", c.keys, s.title, m.cursor, s.items[all-1].id, drawn)
 		}
-	}
-	m.choose(first)
-	r.key(term.Event{Key: "Z", At: epoch}, "")
-	if s, _ := look(); s.items[0].id != first || strings.Contains(s.title, "put off") {
-		t.Errorf("taken up again: %s", s.title)
+		if g := view.GlanceOf(m.snap); g.Needs != all-1 {
+			t.Errorf("%v: %d are counted of %d", c.keys, g.Needs, all)
+		}
+		for range 2 * all {
+			keys(".")
+			if m.cursor == first {
+				t.Fatal("the next need is the one that was put off")
+			}
+		}
+		if c.time > 0 {
+			if d := m.laterEnds(); d != c.time {
+				t.Errorf("%v: drawn again in %s", c.keys, d)
+			}
+			now := m.now
+			m.now = m.now.Add(c.time)
+			if s, drawn := look(); m.laterEnds() != 0 || strings.Contains(s.title, "put off") || strings.Contains(drawn, "put off until") {
+				t.Errorf("%v: a need stays put off beyond its time:\n%s", c.keys, drawn)
+			}
+			m.now = now
+			look()
+		}
+		m.choose(first)
+		keys("Z")
+		done()
+		if s, _ := look(); len(p.off) != 0 || s.items[0].id != first || strings.Contains(s.title, "put off") {
+			t.Errorf("%v: taken up again: %s", c.keys, s.title)
+		}
 	}
 
 	m.choose(first)
-	r.key(term.Event{Key: "Z", At: epoch}, "")
-	m.snap.Needs[0].Text = "Bash: rm -rf /"
-	if s, _ := look(); s.items[0].id != first {
-		t.Error("a need that has changed stays put off")
+	p.err = team.Errorf(team.CodeConflict, "it has changed")
+	keys("Z", "enter")
+	done()
+	if _, drawn := look(); !strings.Contains(drawn, "permission 1 of worker-1: it has changed") || len(p.off) > 0 {
+		t.Errorf("a refusal:\n%s", drawn)
 	}
-	m.choose(first)
-	r.key(term.Event{Key: "Z", At: epoch}, "")
-	if d := m.laterEnds(); d != putOff {
-		t.Errorf("drawn again in %s", d)
+	p.err, m.readOnly = nil, true
+	keys("Z")
+	if m.over.kind != noOverlay || !strings.Contains(m.toast, "read only") {
+		t.Errorf("read only: %q", m.toast)
 	}
-	m.now = m.now.Add(putOff)
-	if s, _ := look(); s.items[0].id != first || m.laterEnds() != 0 {
-		t.Error("a need stays put off beyond its time")
-	}
-	for range all {
-		m.choose(m.sections[0].items[0].id)
-		r.key(term.Event{Key: "Z", At: epoch}, "")
-		look()
+	m.readOnly = false
+	for _, n := range m.snap.Needs {
+		p.off[needID(n)] = 0
 	}
 	if s, drawn := look(); !strings.HasPrefix(s.title, "NOTHING NEEDS YOU, ") || strings.Contains(drawn, ". next need") {
 		t.Errorf("all are put off: %s\n%s", s.title, drawn)
+	}
+	r.all.Wait()
+}
+
+// TestPlainPutOff checks the words of the plain screen for it, and that a need which is put off elsewhere or
+// comes back is told once.
+func TestPlainPutOff(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	p := &putter{off: map[string]time.Duration{}}
+	talk := &talk{p: &Plain{Out: &out}, ctx: t.Context(), name: "demo", team: p, told: map[string]view.Need{}, events: map[string]bool{}, seen: map[int64]string{}}
+	snap := view.Snapshot{Team: "demo", Needs: []view.Need{{Kind: view.NeedDialog, Member: "bob", Text: "a question"}, {Kind: view.NeedTask, Task: "3", Text: "exit 1"}}}
+	has := func(want string) {
+		t.Helper()
+		got := out.String()
+		out.Reset()
+		if want == "" && got != "" || !strings.Contains(got, want) || strings.Count(got, "\n") > strings.Count(want, "\n")+2 {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+	look := func() { talk.snapshot(p.snap(snap), nil, false) }
+	look()
+	out.Reset()
+	talk.line("put-off 1 change", epoch)
+	has("dialog of bob is put off until it changes.")
+	if d, ok := p.off[needID(snap.Needs[0])]; !ok || d != 0 {
+		t.Errorf("recorded: %v", p.off)
+	}
+	look()
+	has("")
+	talk.line("needs", epoch)
+	has("1 needs you, 1 put off.\nneeds you 1 of 1: task 3, exit 1\nput off until it changes 2: dialog, bob, a question\n")
+	talk.line("take-up 2", epoch)
+	has("dialog of bob is not put off any more.")
+	look()
+	has("")
+	p.off[needID(snap.Needs[1])] = time.Hour
+	look()
+	has("1, task 3, is put off until " + epoch.Add(time.Hour).Local().Format("15:04") + ".")
+	delete(p.off, needID(snap.Needs[1]))
+	look()
+	has("needs you 1 of 2: task 3")
+	talk.line("put-off 9", epoch)
+	has("there is no need 9")
+	talk.line("put-off 1 2h", epoch)
+	has("nothing was done: put-off NUMBER 15m, 1h or change")
+	if len(p.off) != 0 {
+		t.Errorf("recorded: %v", p.off)
 	}
 }
 

@@ -115,7 +115,7 @@ type model struct {
 	receiptOld bool
 	drafts     map[string]string // unsent text that the ledger does not have, by team and purpose
 	kept       map[string]string // the same of text that it has, as far as it was typed here
-	later      map[string]later  // needs that are put off
+	offered    view.Need         // that the person is asked about how long to put it off
 }
 
 func newModel() *model {
@@ -374,7 +374,7 @@ func (m *model) nextNeed(step int) bool {
 	for _, s := range m.sections {
 		if s.id == "needs" {
 			for _, it := range s.items {
-				if !it.gone && (it.on.Need == nil || !m.isLater(*it.on.Need)) {
+				if !it.gone && (it.on.Need == nil || !it.on.Need.PutOff(m.now)) {
 					ids = append(ids, it.id)
 				}
 			}

@@ -256,7 +256,7 @@ func (t *talk) snapshot(s view.Snapshot, asked map[int64]view.Request, first boo
 		if first {
 			head = "teamctl, plain screen: on by " + t.p.Why + ". "
 		}
-		t.say("%sTeam %s. %s, %d of %d tasks done. help lists the words.", head, view.Clean(t.name), needsWords(len(s.Needs)), c.Done, c.Total)
+		t.say("%sTeam %s. %s, %d of %d tasks done. help lists the words.", head, view.Clean(t.name), needsWords(s.Needs), c.Done, c.Total)
 	}
 	if !s.Down.IsZero() && (!had || before.Down.IsZero() || before.Silent != s.Silent) {
 		t.say("%s, facts are of then.", view.DownWords(s.Down, s.Silent))
@@ -275,10 +275,15 @@ func (t *talk) snapshot(s view.Snapshot, asked map[int64]view.Request, first boo
 	for _, n := range s.Needs {
 		id := needID(n)
 		present[id] = true
-		if _, ok := t.told[id]; !ok {
-			t.told[id] = n
+		switch told, ok := t.told[id]; {
+		case ok && n.Later && !told.Later:
+			t.say("changed %s: %d, %s, is %s.", clock(time.Now()), t.number(n), needName(n), n.OffWords())
+		case !ok && !n.Later, ok && told.Later && !n.Later:
 			t.need(n, asked[n.Approval])
+		case ok:
+			continue
 		}
+		t.told[id] = n
 	}
 	var fresh []view.Event
 	for _, e := range s.Events {
@@ -367,14 +372,19 @@ func (t *talk) number(n view.Need) int {
 	return len(t.numbers)
 }
 
-func needsWords(n int) string {
-	switch n {
+func needsWords(list []view.Need) string {
+	words := "Nothing needs you"
+	switch n := len(view.Waiting(list)); n {
 	case 0:
-		return "Nothing needs you"
 	case 1:
-		return "1 needs you"
+		words = "1 needs you"
+	default:
+		words = fmt.Sprintf("%d need you", n)
 	}
-	return fmt.Sprintf("%d need you", n)
+	if n := len(view.Off(list)); n > 0 {
+		words += fmt.Sprintf(", %d put off", n)
+	}
+	return words
 }
 
 // need writes a need in one line. If the line contains the whole request, the person has seen it
@@ -398,11 +408,13 @@ func (t *talk) need(n view.Need, r view.Request) {
 	if !n.Since.IsZero() {
 		what = append(what, "waits "+inWords(time.Since(n.Since)))
 	}
-	number := fmt.Sprint(t.number(n))
-	if len(t.numbers) == len(t.snap.Needs) { // none has gone
-		number += fmt.Sprintf(" of %d", len(t.snap.Needs))
+	number, state := fmt.Sprint(t.number(n)), "needs you"
+	if n.Later {
+		state = n.OffWords()
+	} else if len(t.numbers) == len(t.snap.Needs) { // none has gone
+		number += fmt.Sprintf(" of %d", len(view.Waiting(t.snap.Needs)))
 	}
-	t.say("needs you %s: %s", number, strings.Join(slices.DeleteFunc(what, func(s string) bool { return s == "" }), ", "))
+	t.say(state+" %s: %s", number, strings.Join(slices.DeleteFunc(what, func(s string) bool { return s == "" }), ", "))
 	if whole {
 		t.seen[r.ID], t.shown = r.Seen(), time.Now()
 	}

@@ -16,7 +16,7 @@ import (
 func (t *talk) look(name, rest string) bool {
 	switch name {
 	case "needs":
-		t.say("%s.", needsWords(len(t.snap.Needs)))
+		t.say("%s.", needsWords(t.snap.Needs))
 		asked := requestsOf(t.ctx, t.team, t.snap)
 		t.numbers = nil
 		for _, n := range t.snap.Needs {
@@ -80,6 +80,8 @@ func (t *talk) look(name, rest string) bool {
 		t.show(rest)
 	case "menu":
 		t.choices(rest)
+	case "put-off", "take-up":
+		t.putOff(name, rest)
 	default:
 		return false
 	}

@@ -12,8 +12,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// word is a word of the plain screen that changes nothing. The others are the actions, by
-// their names.
+// word is a word of the plain screen. The others are the actions, by their names.
 type word struct{ name, takes, title string }
 
 var plainWords = []word{
@@ -26,6 +25,8 @@ var plainWords = []word{
 	{"log", "TASK", "the output of the task's last attempt, and why it failed"},
 	{"changes", "MEMBER", "what the member has changed, and the comments on it"},
 	{"usage", "", "tokens and cost"},
+	{"put-off", "NUMBER TIME", "put off a need by its number, for 15m (the default) or 1h, or until it changes: change"},
+	{"take-up", "NUMBER", "take up again a need that is put off"},
 	{"menu", "THING", "what can be done with it, as a numbered list; the number does it"},
 	{"teams", "", "the teams"},
 	{"team", "NAME", "open another team"},

@@ -102,13 +102,7 @@ func (m *model) taskOf(id string) *view.Task {
 	return nil
 }
 
-func needID(n view.Need) string {
-	id := "need:" + string(n.Kind) + ":" + n.Member + ":" + n.Task + ":" + strconv.FormatInt(n.Approval, 10)
-	if n.Message != "" {
-		id += ":" + n.Message
-	}
-	return id
-}
+func needID(n view.Need) string { return n.ID() }
 
 // needRows returns what waits for a person. The word for each is what a person reads first, for
 // example "failed" for a task.
@@ -136,8 +130,8 @@ func (m *model) needRows() group {
 			on.Task = m.taskOf(n.Task)
 		}
 		text := plain.Visible(strings.TrimSpace(n.Text))
-		if m.isLater(n) {
-			text = "put off: " + text
+		if n.PutOff(m.now) {
+			text = n.OffWords() + ": " + text
 		}
 		s.items = append(s.items, item{
 			id: needID(n), on: on, text: strings.Join([]string{needWord(n), n.Member, n.Task, text}, " ") + m.needWords(n, on.Task),

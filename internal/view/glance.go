@@ -9,7 +9,7 @@ import (
 // Glance is a one-line summary of a team.
 type Glance struct {
 	Team   string `json:"team"`
-	Needs  int    `json:"needs"` // number of needs
+	Needs  int    `json:"needs"` // number of needs that are not put off
 	Active int    `json:"active"`
 	Ready  int    `json:"ready"`
 	Failed int    `json:"failed"`
@@ -29,7 +29,7 @@ type Glance struct {
 func GlanceOf(s Snapshot) Glance {
 	c := s.Count()
 	return Glance{
-		Team: s.Team, Needs: len(s.Needs), Active: c.Active, Ready: c.Ready, Failed: c.Failed, Stuck: c.Stuck, Done: c.Done, Total: c.Total, Cost: s.Spent.Money(),
+		Team: s.Team, Needs: len(Waiting(s.Needs)), Active: c.Active, Ready: c.Ready, Failed: c.Failed, Stuck: c.Stuck, Done: c.Done, Total: c.Total, Cost: s.Spent.Money(),
 		Down: s.Down, Silent: s.Silent,
 	}
 }

@@ -2,6 +2,9 @@ package view
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -46,6 +49,53 @@ type Need struct {
 	Command  string    `json:"command"` // shows it, or leads to it
 
 	Question bool `json:"question,omitempty"` // a permission that needs more than yes or no
+
+	// Later: a person has put it off, until Until or, if that is zero, until it changes.
+	Later bool      `json:"putOff,omitempty"`
+	Until time.Time `json:"putOffUntil,omitzero"`
+	// Cause has a hash of what a request says beyond Text, and of other needs what makes them different
+	// ones though they have the same text.
+	Cause string `json:"-"`
+}
+
+// ID identifies the need as long as it waits, whatever it says.
+func (n Need) ID() string {
+	id := "need:" + string(n.Kind) + ":" + n.Member + ":" + n.Task + ":" + strconv.FormatInt(n.Approval, 10)
+	if n.Message != "" {
+		id += ":" + n.Message
+	}
+	return id
+}
+
+// Seen returns a hash of what the need says: it changes with the request or the cause.
+func (n Need) Seen() string {
+	text := n.Text
+	if n.Kind == NeedBudget { // it counts up
+		text = ""
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s\x00%d", n.ID(), text, n.Cause, n.Since.UnixMilli()))
+	return hex.EncodeToString(sum[:])
+}
+
+// PutOff reports whether the need is put off at a time.
+func (n Need) PutOff(now time.Time) bool { return n.Later && (n.Until.IsZero() || now.Before(n.Until)) }
+
+// OffWords says until when a need is put off.
+func (n Need) OffWords() string {
+	if n.Until.IsZero() {
+		return "put off until it changes"
+	}
+	return "put off until " + n.Until.Local().Format("15:04")
+}
+
+// Waiting returns the needs that are not put off.
+func Waiting(list []Need) []Need {
+	return slices.DeleteFunc(slices.Clone(list), func(n Need) bool { return n.Later })
+}
+
+// Off returns the needs that are put off.
+func Off(list []Need) []Need {
+	return slices.DeleteFunc(slices.Clone(list), func(n Need) bool { return !n.Later })
 }
 
 // Name returns the name of the need in a list: "permission 3", "dialog".
@@ -59,9 +109,16 @@ func (n Need) Name() string {
 	return string(n.Kind)
 }
 
-// SortNeeds sorts needs by kind, and within a kind by age, oldest first.
+// SortNeeds sorts needs by kind, and within a kind by age, oldest first; those that are put off come last.
 func SortNeeds(list []Need) {
 	slices.SortStableFunc(list, func(a, b Need) int {
-		return cmp.Or(cmp.Compare(slices.Index(needOrder, a.Kind), slices.Index(needOrder, b.Kind)), a.Since.Compare(b.Since), cmp.Compare(a.Approval, b.Approval))
+		return cmp.Or(cmp.Compare(b2i(a.Later), b2i(b.Later)), cmp.Compare(slices.Index(needOrder, a.Kind), slices.Index(needOrder, b.Kind)), a.Since.Compare(b.Since), cmp.Compare(a.Approval, b.Approval))
 	})
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }

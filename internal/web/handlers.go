@@ -200,7 +200,7 @@ func (s *Server) events(v visit) {
 			send("lost", map[string]string{"why": plain.Text(err.Error())})
 			return
 		case x != nil:
-			if !send("change", map[string]any{"line": view.GlanceOf(*x).String(), "needs": len(x.Needs)}) {
+			if !send("change", map[string]any{"line": view.GlanceOf(*x).String(), "needs": len(view.Waiting(x.Needs))}) {
 				return
 			}
 		}

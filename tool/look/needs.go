@@ -94,6 +94,9 @@ func needs(ctx context.Context, t *tool.Team, members []ledger.Member, s view.Sn
 		return nil, err
 	}
 	list = append(list, more...)
+	if err := putOff(ctx, t, list, now); err != nil {
+		return nil, err
+	}
 	view.SortNeeds(list)
 	return list, nil
 }
@@ -149,7 +152,7 @@ func requests(ctx context.Context, t *tool.Team) (list []view.Need, err error) {
 	open, err := t.Approvals(ctx, false)
 	for _, x := range open {
 		list = append(list, view.Need{Kind: view.NeedKind(x.Kind), Member: x.Name, Approval: x.ID, Text: inShort(x), Since: stamp(x.CreatedAt),
-			Command: "teamctl show approval " + ledgerID(x.ID), Question: asksQuestion(x)})
+			Command: "teamctl show approval " + ledgerID(x.ID), Question: asksQuestion(x), Cause: requestOf(x).Seen()})
 	}
 	return list, err
 }
@@ -264,7 +267,8 @@ func usage(u tool.Usage, now time.Time) (list []view.Need) {
 		if m.Name != "" {
 			who = m.Name
 		}
-		list = append(list, view.Need{Kind: view.NeedBudget, Member: m.Name, Text: fmt.Sprintf("%s has used %.0f %% of its budget", who, 100*m.Share), Command: "teamctl usage"})
+		list = append(list, view.Need{Kind: view.NeedBudget, Member: m.Name, Text: fmt.Sprintf("%s has used %.0f %% of its budget", who, 100*m.Share), Command: "teamctl usage",
+			Cause: map[bool]string{false: "nearly", true: "all"}[m.Share >= 1]})
 	}
 	return list
 }

@@ -83,7 +83,7 @@ func snapshot(ctx context.Context, t *tool.Team, tasks int, silent time.Time) (s
 	if s.Events, err = events(ctx, t, s); err != nil {
 		return s, 0, err
 	}
-	return s, state.StallDue(t.Layout, members, now), nil
+	return s, sooner(state.StallDue(t.Layout, members, now), laterDue(s.Needs, now)), nil
 }
 
 // Progress converts a board to a Snapshot, without events and needs.

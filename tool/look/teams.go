@@ -227,7 +227,7 @@ func (w *Teams) followOne(ctx context.Context, key string, f *followed) (gone bo
 		if moved() {
 			return 0, fs.ErrNotExist
 		}
-		return 0, nil
+		return putOffDue(ctx, t, time.Now())
 	})
 	return err != nil && moved()
 }

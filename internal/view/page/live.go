@@ -229,6 +229,9 @@ func (d Doc) More() int { return max(0, d.Snapshot.Count().Total-len(d.Snapshot.
 // Base is the address of the team.
 func (d Doc) Base() string { return "/t/" + url.PathEscape(d.Team) }
 
+// Waiting is how many needs are not put off.
+func (d Doc) Waiting() int { return len(view.Waiting(d.Snapshot.Needs)) }
+
 // Tab is a view in a list of them.
 type Tab struct {
 	Kind, Name string
@@ -242,7 +245,7 @@ func (d Doc) Tabs() []Tab {
 	for _, kind := range []string{"needs", "members", "tasks", "mail", "changes", "usage"} {
 		out = append(out, Tab{kind, kind, kind == d.Kind || kind == "tasks" && tasks})
 	}
-	if n := len(d.Snapshot.Needs); n > 0 {
+	if n := len(view.Waiting(d.Snapshot.Needs)); n > 0 {
 		out[0].Name += fmt.Sprintf(" (%d)", n)
 	}
 	return out
