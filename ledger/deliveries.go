@@ -35,6 +35,12 @@ const (
 	sqlDoubtful = `SELECT ` + deliveryCols + `, ` + messageCols + ` FROM deliveries d INDEXED BY idx_deliveries_open
 		JOIN messages m ON m.id = d.message WHERE d.state IN ('posted', 'mailed', 'held', 'injected', 'unknown') AND d.state IN ('held', 'unknown')
 		AND NOT EXISTS (SELECT 1 FROM messages a WHERE a.run >= m.run AND a.idemKey = 'again:' || m.id || ':' || d.recipient) ORDER BY d.seq, d.recipient`
+	// Protocol messages are dropped when they are of no use any more. A limit bounds the work.
+	sqlDropped = `SELECT ` + deliveryCols + `, ` + messageCols + ` FROM
+		(SELECT * FROM deliveries INDEXED BY idx_deliveries_dropped WHERE state = 'dropped' AND recipient <> 'team-lead' ORDER BY seq DESC LIMIT 200) d
+		JOIN messages m ON m.id = d.message WHERE m.kind = 'message' AND m.run IN (SELECT id FROM runs WHERE endedAt IS NULL)
+		AND 'again:' || m.id || ':' || d.recipient NOT IN (SELECT idemKey FROM messages INDEXED BY idx_messages_idem
+			WHERE run IN (SELECT id FROM runs WHERE endedAt IS NULL) AND idemKey IS NOT NULL AND substr(idemKey, 1, 6) = 'again:') ORDER BY d.seq, d.recipient`
 	// The limit suffices: an unread message of a member is among its newest,
 	// and a session may have had any number of messages.
 	sqlNewestMailed = `SELECT message FROM (SELECT message, state, seq FROM deliveries INDEXED BY idx_deliveries_session
@@ -343,6 +349,13 @@ func scanOutgoingAnd(r *sql.Rows, more ...any) (Outgoing, error) {
 // messages that were sent again: with the idempotency key "again:MESSAGE:RECIPIENT".
 func (l *Ledger) Doubtful(ctx context.Context) ([]Outgoing, error) {
 	return read(ctx, l.db, "read doubtful deliveries", scanOutgoing, sqlDoubtful)
+}
+
+// Dropped returns the deliveries of messages of the current run that a member was to read and that were
+// dropped, in the order of posting, without those of messages that were sent again: see Doubtful. Protocol
+// messages and what was for the lead are left out.
+func (l *Ledger) Dropped(ctx context.Context) ([]Outgoing, error) {
+	return read(ctx, l.db, "read dropped deliveries", scanOutgoing, sqlDropped)
 }
 
 // WaitingCounts returns the number of messages that Waiting would return, by

@@ -234,7 +234,7 @@ func TestMigrateDeliveries(t *testing.T) {
 	if now := sqlRow[string](t, db, row); now != was {
 		t.Errorf("%q became %q", was, now)
 	}
-	if sqlRow[int](t, db, "SELECT count(*) FROM sqlite_schema WHERE tbl_name = 'deliveries' AND sql IS NOT NULL") != 4 {
+	if sqlRow[int](t, db, "SELECT count(*) FROM sqlite_schema WHERE tbl_name = 'deliveries' AND sql IS NOT NULL") != 5 {
 		t.Error("an index is missing")
 	}
 	moved, err := New(db, Direct(db)).Mark(ctxFor(t), DeliveryMark{MessageID: "m", Recipient: "b", State: team.Unknown, Reason: "nothing shows it"})

@@ -1,4 +1,4 @@
--- version 23
+-- version 24
 -- Made by go generate ./ledger from the migrations, which say what each part is for.
 CREATE TABLE tasks (
   id          TEXT PRIMARY KEY,
@@ -578,5 +578,6 @@ CREATE TABLE reviewed_files (
   at      INTEGER NOT NULL,
   PRIMARY KEY (session, author, path)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX idx_deliveries_dropped ON deliveries(seq) WHERE state = 'dropped' AND recipient <> 'team-lead';
 INSERT INTO counters VALUES ('task', 0);
 INSERT INTO task_counts VALUES (1, 0, 0, 0, 0, 0, 0);

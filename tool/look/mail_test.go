@@ -125,6 +125,63 @@ func TestLostMail(t *testing.T) {
 	look("")
 }
 
+// TestDroppedMail checks that a message which its member has not read and will not get needs a person until it
+// is sent again, and that protocol messages which are of no use any more do not.
+func TestDroppedMail(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	tm := newMailTeam(t, "ann", "bob")
+	post := func(m ledger.NewMessage) string {
+		t.Helper()
+		sent, err := tm.Post(ctx, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sent.ID
+	}
+	drop := func(id, to string) {
+		t.Helper()
+		if _, err := tm.Ledger.Mark(ctx, ledger.DeliveryMark{MessageID: id, Recipient: to, State: team.Dropped, Reason: "a test"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mail := func(want ...string) []view.Need {
+		t.Helper()
+		list, err := Needs(ctx, tm)
+		list = slices.DeleteFunc(list, func(n view.Need) bool { return n.Kind != view.NeedMail })
+		got := []string{}
+		for _, n := range list {
+			got = append(got, n.Member+" "+n.Text)
+		}
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%q, %v, want %q", got, err, want)
+		}
+		return list
+	}
+	lost := post(ledger.NewMessage{From: team.LeadName, To: "ann", Kind: team.KindMessage, Text: "please look"})
+	drop(lost, "ann")
+	drop(post(ledger.NewMessage{From: "ann", To: team.LeadName, Kind: team.KindIdle, Text: `{"type":"idle_notification"}`}), team.LeadName)
+	drop(post(ledger.NewMessage{From: team.LeadName, To: "ann", Kind: team.KindShutdownRequest, Text: `{"type":"shutdown_request"}`, RequestID: "r1"}), "ann")
+	list := mail("ann dropped (a test): please look")
+	if len(list) == 0 {
+		t.FailNow()
+	}
+	action, _ := view.ActionByID("send-again")
+	d := view.Target{Thing: view.OnMember, Need: &list[0], Member: &view.Member{Name: "ann"}}.Deed(action)
+	post(ledger.NewMessage{From: team.LeadName, To: "ann", Kind: team.KindMessage, Text: "please look", IdemKey: d.Again()})
+	mail()
+
+	post(ledger.NewMessage{From: "ann", To: "bob", Kind: team.KindMessage, Text: "take over"})
+	bob, err := tm.Ledger.Member(ctx, "bob")
+	if err == nil {
+		err = tm.Ledger.RemoveMember(ctx, bob.SessionKey)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	mail("bob dropped (bob has left the team): take over")
+}
+
 // TestOutputOfFailed checks that the details of a failed member have its last lines, without what acts
 // on a terminal.
 func TestOutputOfFailed(t *testing.T) {

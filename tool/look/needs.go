@@ -101,12 +101,16 @@ func needs(ctx context.Context, t *tool.Team, members []ledger.Member, s view.Sn
 	return list, nil
 }
 
-// lostMail returns the messages of which nothing shows that they have reached their member, and those
-// that are held, unless a need in the list says what holds them: a limit or a budget.
+// lostMail returns the messages of which nothing shows that they have reached their member, those that were
+// dropped, and those that are held, unless a need in the list says what holds them: a limit or a budget.
 func lostMail(ctx context.Context, t *tool.Team, list []view.Need) (out []view.Need, err error) {
 	explained := slices.ContainsFunc(list, func(n view.Need) bool { return n.Kind == view.NeedLimit || n.Kind == view.NeedBudget })
 	doubtful, err := t.Ledger.Doubtful(ctx)
-	for _, x := range doubtful {
+	if err != nil {
+		return nil, err
+	}
+	dropped, err := t.Ledger.Dropped(ctx)
+	for _, x := range append(doubtful, dropped...) {
 		d := x.Delivery
 		if d.State == team.Held && explained {
 			continue
