@@ -65,3 +65,16 @@ func mayPutOff(c Caller) error {
 	}
 	return team.Errorf(team.CodeDenied, "%s cannot put off what waits for a person", c.Name)
 }
+
+// checkSetting is the name of the setting that CheckWrites writes and deletes.
+const checkSetting = "write check"
+
+// CheckWrites returns an error if the ledger cannot be written to.
+func (t *Team) CheckWrites(ctx context.Context, c Caller) error {
+	for _, v := range []any{c.Name, nil} {
+		if err := t.as(c).Set(ctx, checkSetting, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}

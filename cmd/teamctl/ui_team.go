@@ -158,6 +158,14 @@ func (s *screenTeam) Keep(ctx context.Context, d view.Deed) error {
 	return s.team.KeepDraft(ctx, c, x)
 }
 
+func (s *screenTeam) Writable(ctx context.Context) error {
+	c, err := s.caller(ctx, s.team)
+	if err != nil {
+		return err
+	}
+	return s.team.CheckWrites(ctx, c)
+}
+
 func (s *screenTeam) PutOff(ctx context.Context, n view.Need, d time.Duration) error {
 	c, err := s.caller(ctx, s.team)
 	if err != nil {

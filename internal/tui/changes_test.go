@@ -159,7 +159,7 @@ func TestCommentIsKept(t *testing.T) {
 		t.Errorf("over %d, drafts %v", m.over.kind, m.drafts)
 	}
 	types("Cx")
-	r.finishWriting()
+	r.finishWriting(writingEnds)
 	if got = <-d.done; got.Text != "x" || got.Lines != "" || got.Comment != "" {
 		t.Errorf("at the end: %+v", got)
 	}

@@ -27,6 +27,9 @@ func (r *run) doThen(d view.Deed, then func(*model)) {
 		done, err := t.Do(context.WithoutCancel(ctx), d)
 		return func(m *model) {
 			elsewhere := m.at == inTeams || m.name != name // the result names the team
+			if m.name == name && (err != nil || !d.Preview) {
+				r.wrote(err)
+			}
 			if err != nil {
 				if elsewhere {
 					m.fail("team "+view.Clean(name)+":", err, team.HintOf(err))

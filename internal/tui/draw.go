@@ -136,9 +136,6 @@ func (m *model) head() string {
 		}
 		parts = []string{strings.Join(words, " · ")}
 	}
-	if m.problem != "" && m.have {
-		parts = append([]string{m.style.Yellow("as of " + m.problemAt.Local().Format("15:04:05") + ": " + view.Clean(m.problem))}, parts...)
-	}
 	if m.snap.Spent.Cost > 0 || m.snap.Spent.Known {
 		parts = append(parts, m.snap.Spent.Money()+"  "+m.snap.Spent.Words()+" tok")
 	}
@@ -152,10 +149,12 @@ func (m *model) head() string {
 		parts = append(parts, m.style.Dim(view.Clean(m.snap.Repo)))
 	}
 	line := " " + name
-	for _, p := range m.downWords() { // the longest that fits
-		if more := line + "  " + m.style.Yellow(p); view.Width(more) <= m.cols {
-			line = more
-			break
+	for _, words := range [][]string{m.problemWords(), m.troubleWords(), m.downWords()} {
+		for _, p := range words { // the longest that fits
+			if more := line + "  " + m.style.Yellow(p); view.Width(more) <= m.cols {
+				line = more
+				break
+			}
 		}
 	}
 	for _, p := range parts {

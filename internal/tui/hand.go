@@ -165,6 +165,14 @@ func (r *run) command(id string, e term.Event) (leave bool) {
 
 func (r *run) quit() bool {
 	m := r.m
+	r.finishWriting(writingAsks)
+	if w := r.writing; w != nil && (w.busy || w.text != w.saved) && strings.TrimSpace(w.text) != "" { // it takes long
+		name := w.draft
+		if w.comment {
+			name = w.deed.Where()
+		}
+		m.drafts[name] = w.text
+	}
 	if len(m.drafts) > 0 {
 		m.over = overlay{kind: leaveOverlay}
 		return false
@@ -552,7 +560,7 @@ func (r *run) overKey(e term.Event, why string) (leave bool) {
 	case leaveOverlay:
 		m.over = overlay{}
 		if m.keys.commandOf(e.Key) == "quit" {
-			m.drafts = map[string]string{}
+			m.drafts, r.writing = map[string]string{}, nil
 			return r.quit()
 		}
 	case noOverlay:

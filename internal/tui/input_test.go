@@ -52,6 +52,7 @@ func (f *fuzzed) Member(context.Context, string) (view.MemberDetail, error) {
 	return view.MemberDetail{}, nil
 }
 
+func (f *fuzzed) Writable(context.Context) error                            { return nil }
 func (f *fuzzed) PutOff(context.Context, view.Need, time.Duration) error    { return nil }
 func (f *fuzzed) TakeUp(context.Context, view.Need) error                   { return nil }
 func (f *fuzzed) Drafts(context.Context) (map[string]string, error)         { return nil, nil }

@@ -98,6 +98,7 @@ func (r *run) later(n view.Need, do func(context.Context, view.Team) error, said
 	r.async(r.teamCtx, func(ctx context.Context) func(*model) {
 		err := do(context.WithoutCancel(ctx), t)
 		return func(m *model) {
+			r.wrote(err)
 			if err != nil {
 				m.fail(needName(n)+":", err, team.HintOf(err))
 				return

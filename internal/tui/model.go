@@ -62,7 +62,9 @@ type model struct {
 	snap      view.Snapshot
 	have      bool   // a snapshot has arrived
 	problem   string // why there is no current one
+	problemIs string // the same in a few words, "" for another kind of error
 	problemAt time.Time
+	trouble   trouble
 
 	at       place
 	sections []group // as shown

@@ -89,7 +89,7 @@ func (u *UI) on(ctx context.Context, t terminal, events <-chan term.Event, paint
 	}
 	defer func() {
 		crash := recover()
-		r.finishWriting()
+		r.finishWriting(writingEnds)
 		cancel()
 		restore()
 		r.leaveTeam()
@@ -185,6 +185,7 @@ type run struct {
 	gaze     gaze
 	selected bool // the selection named by Select was made
 	writing  *writing
+	unkept   map[string]*writing // texts that could not be kept, by draft or comment
 	title    string
 	left     bool // the screen ends: an action took the person elsewhere
 }
@@ -250,6 +251,7 @@ func (r *run) draw(now time.Time) {
 	m.now = now
 	r.guard.due(r, m.now)
 	r.rested(m.now)
+	r.tryAgain(m.now)
 	if m.news > 0 {
 		m.refresh()
 		m.news = 0
@@ -291,6 +293,7 @@ func (r *run) due() time.Duration {
 	soonest(r.m.unsettled())
 	soonest(r.m.laterEnds())
 	soonest(r.unwritten())
+	soonest(r.untilTry())
 	soonest(r.alerts.wait(r.m.now))
 	if !r.gaze.focused {
 		return d
@@ -418,6 +421,7 @@ func (r *run) enterTeam(name string) {
 	r.leaveTeam()
 	m := r.m
 	m.name, m.have, m.problem, m.sections, m.snap = name, false, "", nil, view.Snapshot{}
+	m.trouble, r.unkept = trouble{}, nil
 	m.request, m.member, m.task = map[int64]view.Request{}, map[string]view.MemberDetail{}, map[string]view.TaskDetail{}
 	m.mail, m.files, m.merges, m.changes, m.usage = nil, nil, nil, view.Changes{}, view.Usage{}
 	m.past, m.logged, m.opened, m.graph, m.search = past{}, logged{}, nil, graph{}, notSearched
@@ -451,7 +455,7 @@ func (r *run) follow(ctx context.Context, name string) {
 		if m.problem == "" {
 			m.problemAt = time.Now()
 		}
-		m.problem = err.Error()
+		m.problem, m.problemIs = err.Error(), view.TroubleWords(err)
 	})
 }
 
@@ -503,7 +507,7 @@ func (r *run) interest() view.Interest { return view.Interest{Tasks: tasksShown,
 
 func (r *run) snapshot(s view.Snapshot) {
 	m := r.m
-	m.snap, m.have, m.problem = s, true, ""
+	m.snap, m.have, m.problem, m.problemIs = s, true, "", ""
 	it, ok := m.row()
 	if m.over.approval != 0 {
 		r.readRequest(m.over.approval)

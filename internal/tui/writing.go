@@ -108,8 +108,8 @@ func (r *run) flush() {
 
 // finishWriting writes down what has been typed before the screen ends, or gives up after a
 // while.
-func (r *run) finishWriting() {
-	late := time.NewTimer(writingEnds)
+func (r *run) finishWriting(most time.Duration) {
+	late := time.NewTimer(most)
 	defer late.Stop()
 	for w := r.writing; w != nil && (w.busy || w.text != w.saved); {
 		r.flush()
@@ -122,8 +122,10 @@ func (r *run) finishWriting() {
 	}
 }
 
-// writingEnds is how long the end of the screen waits for a draft.
-const writingEnds = 5 * time.Second
+const (
+	writingEnds = 5 * time.Second // how long the end of the screen waits for a draft
+	writingAsks = time.Second     // how long before the person is asked
+)
 
 func (r *run) write(w *writing) {
 	t := r.team
@@ -142,6 +144,7 @@ func (r *run) write(w *writing) {
 		return
 	}
 	w.busy = true
+	delete(r.unkept, d.Where())
 	r.async(r.teamCtx, func(ctx context.Context) func(*model) {
 		done, err := t.Do(context.WithoutCancel(ctx), d)
 		return func(m *model) {
@@ -150,9 +153,11 @@ func (r *run) write(w *writing) {
 				w.saved = text // it is tried again with the next key
 				m.drafts[d.Where()] = text
 				m.fail("the draft could not be kept:", err, team.HintOf(err))
+				r.notKept(d.Where(), w, err)
 				return
 			}
 			delete(m.drafts, d.Where())
+			r.isKept(d.Where())
 			w.saved, w.deed.Comment = text, done.Comment
 			if strings.TrimSpace(text) == "" {
 				w.deed.Comment = "" // it is deleted
@@ -180,6 +185,7 @@ func (r *run) keep(w *writing) {
 	d := w.deed
 	d.Text = text
 	w.busy = true
+	delete(r.unkept, w.draft)
 	r.async(r.teamCtx, func(ctx context.Context) func(*model) {
 		err := t.Keep(context.WithoutCancel(ctx), d)
 		return func(m *model) {
@@ -188,9 +194,11 @@ func (r *run) keep(w *writing) {
 			case err != nil && w.text != "":
 				m.drafts[w.draft] = w.text
 				m.fail("the draft could not be kept:", err, team.HintOf(err))
-				return // it is tried again with the next key
+				r.notKept(w.draft, w, err)
+				return // it is tried again with the next key, or when the team can be changed
 			case err == nil:
 				delete(m.drafts, w.draft)
+				r.isKept(w.draft)
 			}
 			if w.text != w.saved && (r.writing != w || m.over.kind != inputOverlay) {
 				r.write(w)

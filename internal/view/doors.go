@@ -85,6 +85,8 @@ type Hands interface {
 	// Keep keeps the Text of a deed that is not sent yet, or no longer if it is empty: see
 	// Source.Drafts. Do drops it when it succeeds.
 	Keep(ctx context.Context, d Deed) error
+	// Writable returns an error if nothing can be written to the team now. It writes something.
+	Writable(ctx context.Context) error
 	// PutOff puts a need off on every screen, for a time or, with 0, until it changes; see Need.Later.
 	PutOff(ctx context.Context, n Need, d time.Duration) error
 	// TakeUp ends that.

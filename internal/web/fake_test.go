@@ -105,6 +105,7 @@ func (f *fake) Task(_ context.Context, id string) (view.TaskDetail, error) {
 func (f *fake) Drafts(context.Context) (map[string]string, error) { return nil, nil }
 
 func (f *fake) Keep(context.Context, view.Deed) error                { return nil }
+func (*fake) Writable(context.Context) error                         { return nil }
 func (*fake) PutOff(context.Context, view.Need, time.Duration) error { return nil }
 func (*fake) TakeUp(context.Context, view.Need) error                { return nil }
 func (f *fake) Near(context.Context, string) (view.Near, error)      { return view.Near{}, nil }
