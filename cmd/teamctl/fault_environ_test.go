@@ -236,7 +236,7 @@ func TestBoardSaysThatNoSupervisorIsUp(t *testing.T) {
 		drawn.close()
 	})
 	const down = "supervisor down since "
-	r.until("the member", func() bool { s := text(); return strings.Contains(s, "MEMBERS 1") && !strings.Contains(s, down) })
+	r.until("the member", func() bool { s := text(); return strings.Contains(s, "TASKS ") && !strings.Contains(s, down) })
 	r.gone(syscall.SIGKILL)
 	r.until("the notice that no supervisor is running", func() bool { return strings.Contains(text(), down) })
 	r.teamctl("ps") // starts a supervisor, as the person

@@ -78,7 +78,7 @@ func TestFullScreenPopup(t *testing.T) {
 	tmux("bind-key", "t", "display-popup", "-E", "-w", "90%", "-h", "90%",
 		"env "+team.EnvHome+"="+r.layout.Home.Dir+" "+team.EnvRuntime+"="+r.dir+"/r "+r.exe+" ui --team f --select ann; touch "+ended)
 	types(one, "\x02t")
-	r.until("the screen", func() bool { return one.has("MEMBERS 1") })
+	r.until("the screen", func() bool { return one.has("TASKS 0") })
 	types(two, "x")
 	r.until("the other client in use", func() bool { return strings.HasPrefix(tmux("capture-pane", "-p", "-t", "two"), "x") })
 	types(one, "o")

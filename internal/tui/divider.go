@@ -30,7 +30,7 @@ func (m *model) beside(f *frame, left, height int, draw func(f *frame, width int
 	}
 	f.bar = bar{left, len(f.lines), len(f.lines) + height}
 	column := draw(f, left)
-	right := m.detail(f, m.cols-left-3, height)
+	right := m.withSole(m.detail(f, m.cols-left-3, height), m.cols-left-3, height)
 	line := func(of []string, y int) string {
 		if y < len(of) {
 			return of[y]

@@ -478,7 +478,7 @@ func (m *model) list(f *frame, s group, left, width, height int) []string {
 }
 
 // drawHome draws the team on a large screen: needs at the top, lists on the left, the selected
-// item on the right.
+// item on the right. A single member has a line instead of a list, and its screen is always there.
 func (m *model) drawHome(f *frame, room int) {
 	if len(m.sections) < 3 {
 		return
@@ -489,6 +489,12 @@ func (m *model) drawHome(f *frame, room int) {
 	f.add(m.list(f, needs, 0, m.cols, n)...)
 	room -= len(f.lines) - base
 	left := clamp(m.cols*46/100, 44, 72)
+	if it, ok := m.sole(); ok {
+		m.soleLine(f, it)
+		room--
+		m.beside(f, left, room, func(f *frame, left int) []string { return m.list(f, m.sections[2], 0, left, room) })
+		return
+	}
 	members := min(len(m.sections[1].items)+1, max(2, room*55/100))
 	if rest := len(m.sections[2].items) + 1; members+rest < room {
 		members = min(len(m.sections[1].items)+1, room-rest)

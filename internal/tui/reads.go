@@ -49,6 +49,9 @@ func (r *run) want() {
 		}
 	}
 	name := ""
+	if x, ok := m.sole(); ok {
+		it = x
+	}
 	if (m.at == inTeam && m.wide() || m.at == inNeeds) && it.on.Thing == view.OnMember && it.on.Member != nil {
 		name = it.on.Member.Name
 		if d, ok := m.member[name]; (!ok || stale(d, *it.on.Member)) && !r.running["member "+name] {
