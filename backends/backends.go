@@ -174,9 +174,9 @@ type Attached interface {
 // that does not is its Capture.
 type Viewer interface {
 	// View returns the lines of the screen with their colours, as package sgr writes them: a line
-	// has text and colours only, and ends with the default ones. One that has exited is
-	// CodeNotFound.
-	View(ctx context.Context) ([]string, error)
+	// has text and colours only, and ends with the default ones. Up to scrollback lines of history
+	// come before them. One that has exited is CodeNotFound.
+	View(ctx context.Context, scrollback int) ([]string, error)
 	// ViewEvery is the shortest time between two calls of View that follow each other while the
 	// program writes.
 	ViewEvery() time.Duration

@@ -42,7 +42,7 @@ func (s *Supervisor) View(ctx context.Context, name string, each func(lines []st
 	defer stop()
 	var last []string
 	for first := true; ; first = false {
-		lines, err := look(ctx)
+		lines, err := look(ctx, 0)
 		switch {
 		case ctx.Err() != nil:
 			return nil
@@ -63,13 +63,27 @@ func (s *Supervisor) View(ctx context.Context, name string, each func(lines []st
 	}
 }
 
+// historyMax limits the lines of history that ViewBack returns. Terminals of ours keep fewer.
+const historyMax = 5000
+
+// ViewBack returns the lines of a member's screen as View does, once, with what its terminal keeps
+// above them.
+func (s *Supervisor) ViewBack(ctx context.Context, name string) ([]string, error) {
+	at, _, err := s.attached(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	look, _ := lookAt(at)
+	return look(ctx, historyMax)
+}
+
 // lookAt returns what looks at the screen of a generation once, and how often it may.
-func lookAt(at backends.Attached) (look func(context.Context) ([]string, error), every time.Duration) {
+func lookAt(at backends.Attached) (look func(ctx context.Context, scrollback int) ([]string, error), every time.Duration) {
 	if v, ok := at.(backends.Viewer); ok {
 		return v.View, v.ViewEvery()
 	}
-	return func(ctx context.Context) ([]string, error) {
-		text, err := at.Capture(ctx, 0)
+	return func(ctx context.Context, scrollback int) ([]string, error) {
+		text, err := at.Capture(ctx, scrollback)
 		return sgr.Lines(text), err
 	}, backends.FrameEvery
 }

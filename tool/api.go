@@ -54,6 +54,8 @@ type Supervisor interface {
 	// change, from one goroutine, until ctx ends, which is no error, or the member or the supervisor
 	// does.
 	View(ctx context.Context, name string, each func(lines []string)) error
+	// ViewBack returns the lines of a member's screen once, with what its terminal keeps above them.
+	ViewBack(ctx context.Context, name string) ([]string, error)
 	TypeText(ctx context.Context, name, text string, enter bool) error
 	Hide(ctx context.Context, name string, hidden bool) error
 	PauseMembers(ctx context.Context, names []string, on bool) ([]ledger.Member, error)

@@ -98,7 +98,7 @@ printf '\033(0lqqk\033(B q \033]8;;http://a\033\\link\033]8;;\033\\ \033[32m\033
 	var lines []string
 	eventually(t, "the screen has its last line", func() bool {
 		var err error
-		if lines, err = v.View(within(t)); err != nil {
+		if lines, err = v.View(within(t), 0); err != nil {
 			t.Fatal(err)
 		}
 		return strings.Contains(strings.Join(lines, "\n"), "│")
@@ -106,8 +106,19 @@ printf '\033(0lqqk\033(B q \033]8;;http://a\033\\link\033]8;;\033\\ \033[32m\033
 	if !slices.Equal(lines, want) {
 		t.Errorf("the screen is %q, want %q", lines, want)
 	}
+	back := start(t, b, Launch(t, r, "b", "late", "80"))
+	r.logged(t, "b", "idle")
+	eventually(t, "the history has its first line", func() bool {
+		lines, err := back.(backends.Viewer).View(within(t), 500)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := slices.Index(lines, "line 0 of 80")
+		return at >= 0 && slices.Contains(lines, "line 79 of 80") && lines[at+1] == "line 1 of 80"
+	})
+	stop(t, back)
 	stop(t, h)
-	if _, err := v.View(within(t)); !team.IsCode(err, team.CodeNotFound) {
+	if _, err := v.View(within(t), 0); !team.IsCode(err, team.CodeNotFound) {
 		t.Errorf("view of a gone pane: %v; want not found", err)
 	}
 }

@@ -110,8 +110,8 @@ func (a *attached) Capture(ctx context.Context, scrollback int) (string, error) 
 // View is Capture with colours, by a connection of its own: a client that watches gets everything
 // that the program writes, however much that is, and does not learn of another size. A shim of an
 // earlier version leaves the colours out.
-func (a *attached) View(ctx context.Context) ([]string, error) {
-	text, err := a.call(ctx, "view", kindCapture, captureIn{Colors: true})
+func (a *attached) View(ctx context.Context, scrollback int) ([]string, error) {
+	text, err := a.call(ctx, "view", kindCapture, captureIn{Scrollback: scrollback, Colors: true})
 	if err != nil {
 		return nil, err
 	}

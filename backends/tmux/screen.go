@@ -114,9 +114,23 @@ func tooLong(ctx context.Context, s *server, id, text string) error {
 
 // Capture returns the screen as text.
 func (a *attached) Capture(ctx context.Context, scrollback int) (string, error) {
-	var out string
-	err := a.on(ctx, "capture", func(s *server, id string) (err error) {
-		args := []string{"capture-pane", "-p", "-t", id}
+	return a.capture(ctx, "capture", scrollback)
+}
+
+// View returns the screen with its colours.
+func (a *attached) View(ctx context.Context, scrollback int) ([]string, error) {
+	out, err := a.capture(ctx, "view", scrollback, "-e")
+	if err != nil {
+		return nil, err
+	}
+	return sgr.Lines(drawn(out)), nil
+}
+
+// capture reads the pane as it is, with what has scrolled off: the pane's own view of its history,
+// the copy mode, is the person's.
+func (a *attached) capture(ctx context.Context, verb string, scrollback int, flags ...string) (out string, err error) {
+	err = a.on(ctx, verb, func(s *server, id string) (err error) {
+		args := append([]string{"capture-pane", "-p", "-t", id}, flags...)
 		if scrollback > 0 {
 			args = append(args, "-S", strconv.Itoa(-scrollback))
 		}
@@ -124,19 +138,6 @@ func (a *attached) Capture(ctx context.Context, scrollback int) (string, error) 
 		return err
 	})
 	return out, err
-}
-
-// View returns the screen with its colours.
-func (a *attached) View(ctx context.Context) ([]string, error) {
-	var out string
-	err := a.on(ctx, "view", func(s *server, id string) (err error) {
-		out, err = s.run(ctx, "capture-pane", "-p", "-e", "-t", id)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return sgr.Lines(drawn(out)), nil
 }
 
 // processEvery is ViewEvery where each request starts a process.

@@ -45,7 +45,7 @@ func TestView(t *testing.T) {
 		return string(out)
 	}
 	seen := func() string {
-		lines, err := h.(backends.Viewer).View(ctxFor(t))
+		lines, err := h.(backends.Viewer).View(ctxFor(t), 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -93,7 +93,7 @@ func TestView(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-h.Exited()
-	if _, err := h.(backends.Viewer).View(ctxFor(t)); !team.IsCode(err, team.CodeNotFound) {
+	if _, err := h.(backends.Viewer).View(ctxFor(t), 0); !team.IsCode(err, team.CodeNotFound) {
 		t.Errorf("without a server: %v, want not found", err)
 	}
 }

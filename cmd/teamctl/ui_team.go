@@ -138,6 +138,19 @@ func (s *screenTeam) Screen(ctx context.Context, name string, each func(view.Fra
 	}
 }
 
+// History reads a member's screen with its history. It starts no supervisor, as Screen.
+func (s *screenTeam) History(ctx context.Context, name string) ([]string, error) {
+	m, err := s.team.Member(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	sup, err := s.team.RunningSupervisor(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return sup.ViewBack(ctx, m.Name)
+}
+
 func (s *screenTeam) Drafts(ctx context.Context) (map[string]string, error) {
 	c, err := s.caller(ctx, s.team)
 	if err != nil {

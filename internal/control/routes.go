@@ -58,6 +58,9 @@ var routes = map[string]func(ctx context.Context, s *server, body []byte) (any, 
 	"/v1/capture": route(func(ctx context.Context, s *server, in captureIn) (string, error) {
 		return s.sup.Capture(ctx, in.Name, in.Scrollback)
 	}),
+	"/v1/viewback": route(func(ctx context.Context, s *server, in namesIn) ([]string, error) {
+		return s.sup.ViewBack(ctx, one(in.Names))
+	}),
 	"/v1/type": route(func(ctx context.Context, s *server, in typeIn) (none, error) {
 		return none{}, s.sup.TypeText(ctx, in.Name, in.Text, in.Enter)
 	}),

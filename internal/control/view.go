@@ -54,6 +54,12 @@ func (s *server) serveView(w http.ResponseWriter, r *http.Request) {
 	send(nil, err)
 }
 
+// ViewBack returns the lines of a member's screen with their history.
+func (c *Client) ViewBack(ctx context.Context, name string) (out []string, err error) {
+	err = c.ask(ctx, "/v1/viewback", namesIn{[]string{name}}, &out)
+	return out, err
+}
+
 // View calls each with the lines of a member's screen, see supervisor.View.
 func (c *Client) View(ctx context.Context, name string, each func(lines []string)) error {
 	body, err := json.Marshal(namesIn{[]string{name}})

@@ -303,7 +303,7 @@ func (m *model) footKeys(more bool) []string {
 	}
 	switch m.at {
 	case inScreen:
-		put(k.hint("back", "back"), k.hint("filter", "search"))
+		put(m.screenKeys()...)
 	case inLog:
 		put(m.logKeys()...)
 	case inTime:
@@ -649,8 +649,9 @@ func (m *model) emptyLines() []string {
 
 // drawScreen draws the screen of a member, as large as possible.
 func (m *model) drawScreen(f *frame, room int) {
+	lines := m.screenLines(m.cols-1, room-1)
 	f.add(view.Cut(m.style.Dim(" "+view.Clean(m.screenOf)+"  screen")+m.screenState(), m.cols))
-	for _, l := range m.screenLines(m.cols-1, room-1) {
+	for _, l := range lines {
 		mark := " "
 		if m.filter != "" && matches(strip(l), m.filter) {
 			mark = m.style.Bold("›")
@@ -665,6 +666,10 @@ func (m *model) screenState() string {
 	switch {
 	case !m.asOf().IsZero():
 		return m.style.Yellow("  ? as of " + m.asOf().Local().Format("15:04:05"))
+	case m.back != nil && m.back.reading:
+		return m.style.Dim(", reading its history")
+	case m.back != nil:
+		return m.style.Yellow(fmt.Sprintf(", history, %d lines below", m.scroll))
 	case m.screen.Ended != "":
 		return ""
 	case m.screen.At.IsZero():
@@ -673,21 +678,9 @@ func (m *model) screenState() string {
 	return m.style.Dim(", live")
 }
 
-// screenText returns the lines of a member's screen up to the last one with a text.
-func (m *model) screenText() []string {
-	lines := m.screen.Lines
-	for len(lines) > 0 && strings.TrimSpace(strip(lines[len(lines)-1])) == "" {
-		lines = lines[:len(lines)-1]
-	}
-	return lines
-}
-
 // screenLines returns the last lines of a member's screen, moved up by the scroll position.
 func (m *model) screenLines(width, height int) []string {
-	lines := m.screenText()
-	m.scroll = clamp(m.scroll, 0, max(0, len(lines)-height))
-	end := len(lines) - m.scroll
-	lines = lines[max(0, end-height):end]
+	lines := m.screenPart(height)
 	out := make([]string, 0, len(lines)+1)
 	for _, l := range lines {
 		if l = view.Colors(l); !m.style.On {

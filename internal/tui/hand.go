@@ -184,7 +184,7 @@ func (r *run) quit() bool {
 func (r *run) step(n int) {
 	switch r.m.at {
 	case inScreen:
-		r.m.scroll -= n
+		r.scrollScreen(n)
 	case inLog:
 		r.m.scroll += n
 	default:
@@ -195,7 +195,7 @@ func (r *run) step(n int) {
 func (r *run) scroll(n int) {
 	switch r.m.at {
 	case inScreen:
-		r.m.scroll -= n
+		r.scrollScreen(n)
 	case inChanges, inMail, inTasks, inLog:
 		r.m.scroll += n
 	default:
@@ -369,6 +369,7 @@ func (r *run) back() {
 	switch {
 	case m.filter != "":
 		m.filter = ""
+		m.atLive()
 	case m.at == inScreen:
 		r.screenBack()
 	case m.at == inTeams:
@@ -382,7 +383,7 @@ func (r *run) back() {
 
 func (r *run) copy() {
 	if r.m.at == inScreen {
-		r.term.Copy(strip(strings.Join(r.m.screen.Lines, "\n")))
+		r.term.Copy(r.m.screenCopy())
 		r.m.say("copied", false)
 		return
 	}
@@ -546,6 +547,7 @@ func (r *run) overKey(e term.Event, why string) (leave bool) {
 			m.over = overlay{}
 		case "esc":
 			m.filter, m.over = "", overlay{}
+			m.atLive()
 		default:
 			if o.field.key(e.Key) {
 				r.filtered()
@@ -571,7 +573,7 @@ func (r *run) overKey(e term.Event, why string) (leave bool) {
 // filtered applies the text of the filter's field.
 func (r *run) filtered() {
 	r.m.filter = r.m.over.field.text
-	r.m.seek(0)
+	r.seek(0)
 }
 
 // pastedLine takes a paste into a field of one line: the first line that has text.

@@ -42,6 +42,7 @@ func (f *fuzzed) Task(context.Context, string) (view.TaskDetail, error) {
 }
 func (f *fuzzed) Timeline(context.Context) (view.Timeline, error)        { return view.Timeline{}, nil }
 func (f *fuzzed) Screen(context.Context, string, func(view.Frame)) error { return nil }
+func (f *fuzzed) History(context.Context, string) ([]string, error)      { return nil, nil }
 func (f *fuzzed) Follow(ctx context.Context, _ func() view.Interest, _ func(view.Snapshot)) error {
 	<-ctx.Done()
 	return nil

@@ -188,7 +188,7 @@ func (m *model) text() []string {
 // seek scrolls a text to the next line that contains the searched words (step 1), or to the previous
 // one (step -1). With step 0 it does not scroll if the first visible line contains them.
 func (m *model) seek(step int) {
-	lines, room := m.text(), max(1, m.rows-3)
+	lines, room := m.text(), m.textRoom()
 	if m.filter == "" || len(lines) == 0 {
 		return
 	}
@@ -206,7 +206,11 @@ func (m *model) seek(step int) {
 		from = len(lines) - 1
 	}
 	way := step
-	if step == 0 {
+	switch {
+	case step != 0:
+	case m.at == inScreen && !slices.ContainsFunc(lines[at:min(len(lines), at+room)], func(l string) bool { return matches(strip(l), m.filter) }):
+		way = -1 // the newest one is of interest
+	default:
 		way = 1
 	}
 	for n := range lines {
@@ -227,16 +231,19 @@ func (m *model) seek(step int) {
 // inText is a command in a place that is one text.
 func (r *run) inText(id string) bool {
 	m := r.m
-	end := map[bool]int{false: 1 << 30, true: 0}[m.at == inScreen]
-	switch id {
-	case "next-change":
-		m.seek(1)
-	case "previous-change":
-		m.seek(-1)
-	case "top":
-		m.scroll = 1<<30 - end
-	case "bottom":
-		m.scroll = end
+	switch {
+	case id == "next-change":
+		r.seek(1)
+	case id == "previous-change":
+		r.seek(-1)
+	case id == "top" && m.at == inScreen:
+		r.scrollScreen(-1 << 30)
+	case id == "bottom" && m.at == inScreen:
+		m.live()
+	case id == "top":
+		m.scroll = 0
+	case id == "bottom":
+		m.scroll = 1 << 30
 	default:
 		return false
 	}
@@ -258,6 +265,18 @@ func (m *model) logKey(it item) string {
 		return m.keys.hint("open", "log")
 	}
 	return m.keys.hint("log", "log")
+}
+
+// screenKeys are the keys of a member's screen that are commands of the screen.
+func (m *model) screenKeys() []string {
+	keys := []string{m.keys.hint("back", "back"), m.keys.hint("filter", "search")}
+	if m.filter != "" {
+		keys = append(keys, m.keys.hint("next-change", "next"))
+	}
+	if m.back != nil {
+		return append(keys, m.keys.hint("bottom", "live"))
+	}
+	return append(keys, m.keys.hint("scroll-up", "history"))
 }
 
 // logKeys are the keys of a log that are commands of the screen.

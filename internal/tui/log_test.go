@@ -143,7 +143,7 @@ func TestSearchOnTheScreen(t *testing.T) {
 	for i := range 40 {
 		m.screen.Lines = append(m.screen.Lines, fmt.Sprintf("line %d.", i))
 	}
-	_, keys, _ := inHand(t, m, &archive{})
+	_, keys, _ := inHand(t, m, nil)
 	keys("/", "5", ".", "enter")
 	for _, want := range []string{"line 35.", "line 5.", "line 15.", "line 25."} {
 		if got := text(m.draw()); !strings.Contains(got, "›"+want) {

@@ -82,6 +82,7 @@ type model struct {
 	task     map[string]view.TaskDetail
 	screen   view.Frame // of the member screenOf
 	screenOf string
+	back     *readBack // while a member's screen is read back, nil otherwise
 	mail     []view.Message
 	opens    bool   // the mail is being read for the first time since it was opened
 	wanted   string // id of the message that it was opened for

@@ -425,6 +425,7 @@ func (r *run) enterTeam(name string) {
 	m.request, m.member, m.task = map[int64]view.Request{}, map[string]view.MemberDetail{}, map[string]view.TaskDetail{}
 	m.mail, m.files, m.merges, m.changes, m.usage = nil, nil, nil, view.Changes{}, view.Usage{}
 	m.past, m.logged, m.opened, m.graph, m.search = past{}, logged{}, nil, graph{}, notSearched
+	m.back = nil
 	m.screenOf, m.sent, m.receipt, m.filter, m.since, m.diff = "", "", nil, "", "", cursor{}
 	if m.at == inTeams || m.at == inScreen || m.at == inLog {
 		m.at = inTeam
@@ -548,7 +549,7 @@ func (r *run) goTo(p place) {
 		if m.search == searched {
 			m.search = notSearched
 		}
-		m.at, m.scroll, m.filter, m.sections, m.diff = p, 0, "", nil, cursor{}
+		m.at, m.scroll, m.filter, m.sections, m.diff, m.back = p, 0, "", nil, cursor{}, nil
 		if m.opens = p == inMail; m.opens {
 			m.openMail()
 		}

@@ -134,6 +134,9 @@ type Screens interface {
 	// Screen calls each with the content of a member's screen now and after every change, from one
 	// goroutine, until ctx ends, which is not an error, or the member ends.
 	Screen(ctx context.Context, member string, each func(Frame)) error
+	// History returns the lines of a member's screen as a Frame has them, once, with what its
+	// terminal keeps above them.
+	History(ctx context.Context, member string) ([]string, error)
 }
 
 // Frame is the screen of a member: lines of text with only colours (SGR).

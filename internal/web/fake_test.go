@@ -155,6 +155,8 @@ func (f *fake) Screen(ctx context.Context, _ string, each func(view.Frame)) erro
 	return nil
 }
 
+func (f *fake) History(context.Context, string) ([]string, error) { return nil, nil }
+
 // Do answers as a ledger does: once, and only what was seen.
 func (f *fake) Do(_ context.Context, d view.Deed) (view.Done, error) {
 	f.mu.Lock()
