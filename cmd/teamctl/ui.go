@@ -131,6 +131,9 @@ func (a *app) screen(ctx context.Context, f screenFlags) error {
 	if f.pane {
 		u.Leave = detachClient
 	}
+	if len(conf.Pager) > 0 {
+		u.Pager = pager(conf.Pager).page
+	}
 	err = u.Run(ctx)
 	if err != nil && errors.Is(err, context.Canceled) {
 		return nil

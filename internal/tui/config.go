@@ -31,7 +31,9 @@ type Config struct {
 	ASCII  *bool // nil: where the locale is not UTF-8
 	Mouse  bool
 	Alerts bool
-	Keys   Keymap
+	// Pager is the program that changes are piped through, with its arguments; empty: none.
+	Pager []string
+	Keys  Keymap
 }
 
 func defaultConfig() Config { return Config{Mouse: true, Alerts: true, Keys: DefaultKeys()} }
@@ -84,7 +86,7 @@ func ParseConfig(data []byte) (Config, error) {
 	var keys ast.Node
 	for _, p := range r.pairs(root, ConfigName) {
 		list := settings()
-		names := []string{"keys"}
+		names := []string{"keys", pagerKey}
 		for _, s := range list {
 			names = append(names, s.key)
 		}
@@ -92,6 +94,8 @@ func ParseConfig(data []byte) (Config, error) {
 		switch {
 		case p.key == "keys":
 			keys = p.value
+		case p.key == pagerKey:
+			c.Pager = r.program(pagerKey, p.value)
 		case at >= 0:
 			list[at].read(r, &c, p.value)
 		default:
@@ -231,6 +235,33 @@ func (r *configReader) onOff(what string, n ast.Node, into *bool) bool {
 	}
 	*into = on
 	return true
+}
+
+// pagerKey is the key of the program that changes are piped through.
+const pagerKey = "pager"
+
+// program reads the name of a program, or a list of it and its arguments.
+func (r *configReader) program(what string, n ast.Node) (out []string) {
+	nodes := []ast.Node{n}
+	switch n := n.(type) {
+	case nil, *ast.NullNode:
+		return nil
+	case *ast.SequenceNode:
+		nodes = n.Values
+	}
+	for _, n := range nodes {
+		word, ok := scalar(n)
+		if !ok || word == "" && len(out) == 0 || strings.ContainsRune(word, 0) {
+			r.bad(start(n), "%s is a program, or a list of it and its arguments", what)
+			return nil
+		}
+		out = append(out, word)
+	}
+	if len(nodes) == 1 && nodes[0] == n && strings.ContainsAny(out[0], " \t") {
+		r.bad(start(n), "%s is one program: arguments need a list, [%s]", what, strings.Join(strings.Fields(out[0]), ", "))
+		return nil
+	}
+	return out
 }
 
 // scalar returns the text of a word, a number or a truth value.

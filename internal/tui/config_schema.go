@@ -32,6 +32,14 @@ func ConfigSchema() ([]byte, error) {
 			return nil, err
 		}
 	}
+	word := &jsonschema.Schema{Type: "string"}
+	pager := &jsonschema.Schema{
+		Description: "the program that the changes of a file are piped through, or a list of it and its arguments, such as [delta, --side-by-side]",
+		AnyOf:       []*jsonschema.Schema{{Type: "string", Pattern: `^\S+$`}, {Type: "array", Items: word}},
+	}
+	if err := add(s, pagerKey, pager, nil); err != nil {
+		return nil, err
+	}
 	keys := &jsonschema.Schema{
 		Type: "object", Description: "the keys of commands and actions; an empty list is no key, and what is not named keeps its keys",
 		Properties: map[string]*jsonschema.Schema{}, AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}},

@@ -64,6 +64,8 @@ func (m *model) draw() frame {
 		m.drawScreen(&f, room)
 	case m.at == inLog:
 		m.drawLog(&f, room)
+	case m.at == inPager:
+		m.drawPager(&f, room)
 	case m.at == inTime:
 		m.drawTime(&f, room)
 	case m.at == inTasks && m.tasksAs == "graph":
@@ -306,6 +308,8 @@ func (m *model) footKeys(more bool) []string {
 		put(m.screenKeys()...)
 	case inLog:
 		put(m.logKeys()...)
+	case inPager:
+		put(m.pagerKeys()...)
 	case inTime:
 		put(m.timeKeys()...)
 	default:

@@ -111,7 +111,7 @@ func TestEverySize(t *testing.T) {
 	overs := []overlay{{}, {kind: requestOverlay, approval: 1}, {kind: inputOverlay, title: "message worker-1: what to tell it", field: field{text: "数据\n" + strings.Repeat("x", 90), at: 9}, approval: 1},
 		{kind: confirmOverlay, title: "kill"}, {kind: choiceOverlay, title: "do"}, {kind: filterOverlay}, {kind: leaveOverlay}}
 	for _, size := range sizes {
-		for _, at := range []place{inTeam, inTasks, inNeeds, inMail, inChanges, inUsage, inScreen, inTeams, inLog, inTime} {
+		for _, at := range []place{inTeam, inTasks, inNeeds, inMail, inChanges, inUsage, inScreen, inTeams, inLog, inPager, inTime} {
 			for _, over := range overs {
 				if at != inTeam && over.kind != noOverlay {
 					continue

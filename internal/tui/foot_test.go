@@ -15,7 +15,7 @@ func TestHelpInEveryFoot(t *testing.T) {
 	t.Parallel()
 	for _, size := range [][2]int{{20, 5}, {24, 3}, {40, 10}, {59, 13}, {80, 24}, {120, 36}, {200, 50}} {
 		m := shownOf(crowd(8), size[0], size[1])
-		for _, at := range []place{inTeam, inTasks, inNeeds, inMail, inChanges, inUsage, inScreen, inTeams, inLog, inTime} {
+		for _, at := range []place{inTeam, inTasks, inNeeds, inMail, inChanges, inUsage, inScreen, inTeams, inLog, inPager, inTime} {
 			m.at, m.screenOf, m.sections = at, "worker-1", nil
 			m.refresh()
 			all, _ := m.flat()

@@ -72,8 +72,9 @@ func (r *run) command(id string, e term.Event) (leave bool) {
 	switch {
 	case m.at == inChanges && r.inChanges(id, page),
 		m.at == inLog && r.inLog(id),
+		m.at == inPager && r.inPager(id),
 		m.at == inTime && r.inTime(id, e.Key),
-		(m.at == inLog || m.at == inScreen) && r.inText(id):
+		m.inText() && r.inText(id):
 		return false
 	}
 	switch id {
@@ -134,6 +135,8 @@ func (r *run) command(id string, e term.Event) (leave bool) {
 				m.cursor = taskID(*it.on.Task)
 			}
 		}
+	case "pager":
+		r.openPager()
 	case "copy":
 		r.copy()
 	case "redraw":
@@ -185,7 +188,7 @@ func (r *run) step(n int) {
 	switch r.m.at {
 	case inScreen:
 		r.scrollScreen(n)
-	case inLog:
+	case inLog, inPager:
 		r.m.scroll += n
 	default:
 		r.m.move(n)
@@ -196,7 +199,7 @@ func (r *run) scroll(n int) {
 	switch r.m.at {
 	case inScreen:
 		r.scrollScreen(n)
-	case inChanges, inMail, inTasks, inLog:
+	case inChanges, inMail, inTasks, inLog, inPager:
 		r.m.scroll += n
 	default:
 		r.m.move(n)
@@ -384,6 +387,11 @@ func (r *run) back() {
 func (r *run) copy() {
 	if r.m.at == inScreen {
 		r.term.Copy(r.m.screenCopy())
+		r.m.say("copied", false)
+		return
+	}
+	if r.m.at == inPager {
+		r.term.Copy(strip(strings.Join(r.m.text(), "\n")))
 		r.m.say("copied", false)
 		return
 	}

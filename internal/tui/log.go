@@ -173,11 +173,16 @@ func (m *model) drawText(f *frame, lines []string, height int) {
 	}
 }
 
+// inText reports whether the place is one text.
+func (m *model) inText() bool { return m.at == inLog || m.at == inScreen || m.at == inPager }
+
 // text returns the lines of a place that is one text, nil elsewhere.
 func (m *model) text() []string {
 	switch m.at {
 	case inLog:
 		return m.logLines(max(1, m.cols-2))
+	case inPager:
+		return m.pagerLines()
 	case inScreen:
 		return m.screenText()
 	default:

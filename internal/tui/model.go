@@ -26,6 +26,7 @@ const (
 	inTime    place = "time"
 	inScreen  place = "screen"
 	inLog     place = "log"
+	inPager   place = "pager"
 	inTeams   place = "teams"
 )
 
@@ -97,6 +98,7 @@ type model struct {
 	tasksAs  string // one of drawings
 	graph    graph
 	logged   logged
+	paged    *paged // nil: no pager has been asked for
 	past     past
 	opened   map[string]bool // rows that members share, by id
 	dividers dividers
@@ -257,7 +259,7 @@ func (m *model) selection() selection {
 // new ones come last.
 func (m *model) refresh() {
 	fresh := m.build()
-	if m.filter != "" && m.at != inLog && m.at != inScreen { // texts are searched
+	if m.filter != "" && !m.inText() { // texts are searched
 		for i, s := range fresh {
 			all := len(s.items)
 			fresh[i].items = slices.DeleteFunc(s.items, func(it item) bool { return !matches(it.text, m.filter) })

@@ -37,6 +37,9 @@ type UI struct {
 	// Leave, if set, takes the person away from the screen, which keeps running. If it fails, or is
 	// not set, the screen ends.
 	Leave func(context.Context) error
+	// Pager, if set, runs the person's pager with a patch, for a screen of so many columns, and returns
+	// the lines of its output. It ends the program when ctx ends.
+	Pager func(ctx context.Context, patch string, cols int) ([]string, error)
 	// Report is the file in which a panic is recorded.
 	Report string
 }
@@ -427,7 +430,7 @@ func (r *run) enterTeam(name string) {
 	m.past, m.logged, m.opened, m.graph, m.search = past{}, logged{}, nil, graph{}, notSearched
 	m.back = nil
 	m.screenOf, m.sent, m.receipt, m.filter, m.since, m.diff = "", "", nil, "", "", cursor{}
-	if m.at == inTeams || m.at == inScreen || m.at == inLog {
+	if m.at == inTeams || m.inText() {
 		m.at = inTeam
 	}
 	r.running, r.again = map[string]bool{}, map[string]doing{}
@@ -530,6 +533,7 @@ func (r *run) leaveTeam() {
 		r.stopTeam = nil
 	}
 	r.unwatch()
+	r.stopPager()
 	r.team = nil
 	r.stopTeamsFollow()
 }
@@ -546,6 +550,7 @@ func (r *run) goTo(p place) {
 	r.m.news++ // other rows
 	m := r.m
 	if m.at != p {
+		r.stopPager()
 		if m.search == searched {
 			m.search = notSearched
 		}

@@ -107,6 +107,34 @@ func ParseDiff(patch string) []FileDiff {
 	return files
 }
 
+// PatchOf returns the part of a patch that has the changes of one of its files, "" without one.
+func PatchOf(patch string, files []FileDiff, path string) string {
+	at := slices.IndexFunc(files, func(f FileDiff) bool { return f.Path == path })
+	if at < 0 {
+		return ""
+	}
+	const begins = "diff --git "
+	n, from := -1, -1
+	for end := 0; end < len(patch); {
+		line := patch[end:]
+		if i := strings.IndexByte(line, '\n'); i >= 0 {
+			line = line[:i+1]
+		}
+		if strings.HasPrefix(line, begins) { // lines of a file have a sign before them
+			if n++; n == at {
+				from = end
+			} else if n == at+1 {
+				return patch[from:end]
+			}
+		}
+		end += len(line)
+	}
+	if from < 0 {
+		return ""
+	}
+	return patch[from:]
+}
+
 // LineOf returns the index of the line that a comment is about, the last one of several, -1 for
 // the whole file and for lines that have changed since.
 func (f FileDiff) LineOf(c Comment) int {
