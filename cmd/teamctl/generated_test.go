@@ -14,11 +14,13 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/teamctl/teamctl/internal/tui"
 	"github.com/teamctl/teamctl/internal/view"
 )
 
 // docs/cli.md is generated from the table of commands, docs/cli-json.md from the shapes and their
-// goldens, and the table of actions in docs/ui.md from internal/view:
+// goldens, the tables of keys and
+// actions in docs/ui.md from internal/tui and internal/view:
 //
 //	go test ./cmd/teamctl -run TestGeneratedFiles -update
 //
@@ -66,25 +68,29 @@ func generated() (map[string][]byte, error) {
 		files["docs/cli-json.md"], err = cliJSON()
 	}
 	if err == nil {
-		files["docs/ui.md"], err = withActions(filepath.Join("..", "..", "docs", "ui.md"))
+		files["docs/ui.md"], err = withTables(filepath.Join("..", "..", "docs", "ui.md"))
 	}
 	files["docs/cli.md"] = append(bytes.TrimRight(ref.Bytes(), "\n"), '\n')
 	return files, err
 }
 
-// withActions returns docs/ui.md with the current table of actions.
-func withActions(path string) ([]byte, error) {
-	const begin, end = "<!-- actions -->\n", "<!-- end of actions -->\n"
+// withTables returns docs/ui.md with the current tables of keys and actions.
+func withTables(path string) ([]byte, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	before, rest, ok := strings.Cut(string(b), begin)
-	_, after, closed := strings.Cut(rest, end)
-	if !ok || !closed {
-		return nil, fmt.Errorf("%s has no place for the actions", path)
+	text := string(b)
+	for name, table := range map[string]string{"keys": tui.KeyTable(), "actions": actionTable()} {
+		begin, end := "<!-- "+name+" -->\n", "<!-- end of "+name+" -->\n"
+		before, rest, ok := strings.Cut(text, begin)
+		_, after, closed := strings.Cut(rest, end)
+		if !ok || !closed {
+			return nil, fmt.Errorf("%s has no place for the %s", path, name)
+		}
+		text = before + begin + table + end + after
 	}
-	return []byte(before + begin + actionTable() + end + after), nil
+	return []byte(text), nil
 }
 
 // actionTable returns the table of the actions of screens, for docs/ui.md.
