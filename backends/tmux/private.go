@@ -178,15 +178,29 @@ func (b *Backend) tryPrivate(ctx context.Context, r *execRunner) (*server, error
 
 // leadArgv returns the command of the lead's pane.
 func (b *Backend) leadArgv() []string {
-	switch lead := b.opt.LeadArgv; len(lead) {
-	case 0:
+	if len(b.opt.LeadArgv) == 0 {
 		return []string{"cat", "/dev/null"} // an empty pane: it stays, dead
-	case 1:
-		return []string{"/usr/bin/env", lead[0]} // a single word would be run by a shell
-	default:
-		return lead
 	}
+	return append([]string{"/bin/sh", "-c", leadLoop, "sh"}, b.opt.LeadArgv...)
 }
+
+// leadLoop starts the program of the lead's pane again however it has ended. tmux cannot: it may
+// lose the exit of a pane's program, and then runs no hook. The pause doubles up to a minute, and
+// begins anew once the program has run for a minute. One that was killed leaves modes of the
+// terminal behind, and its other screen.
+const leadLoop = `pause=0
+while :; do
+	began=$(date +%s)
+	"$@"
+	code=$?
+	if [ $(($(date +%s) - began)) -ge 60 ]; then pause=0; fi
+	if [ $pause -eq 0 ]; then pause=1; else pause=$((pause * 2)); fi
+	if [ $pause -gt 60 ]; then pause=60; fi
+	stty sane 2>/dev/null
+	printf '\033[?1049l\033[?1000l\033[?1002l\033[?1003l\033[?1004l\033[?1006l\033[?2004l\033[?25h\033[0m\r\n'
+	echo "the screen has ended (exit $code): it starts again in $pause s"
+	sleep $pause
+done`
 
 func (b *Backend) pin(socket, pid, session string) (*server, error) {
 	n, err := strconv.Atoi(pid)

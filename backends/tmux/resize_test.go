@@ -1,7 +1,9 @@
 package tmux
 
 import (
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -100,7 +102,7 @@ func TestAttachStartsTheLead(t *testing.T) {
 		t.Errorf("a pane whose program runs: %s", got)
 	}
 	before := lead()
-	tmux("send-keys", "-t", session+":0.0", "Enter")
+	tmux("run-shell", "kill -9 "+strings.Fields(before)[1])
 	follow(t, "the program exits", func() bool { return strings.HasPrefix(lead(), "1 ") })
 	first, second := attach(), attach()
 	p := newPerson(t)
@@ -117,4 +119,32 @@ func TestAttachStartsTheLead(t *testing.T) {
 	if after := lead(); after != before {
 		t.Errorf("the second command that attaches has started the program again: %s, before %s", after, before)
 	}
+}
+
+// TestLeadAgain: the program of the lead's pane that has ended is started again without a command that attaches,
+// after a pause that gets longer and that the pane shows.
+func TestLeadAgain(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	exe := r.Open(t).(*Backend).opt.ShimArgv
+	runs := filepath.Join(t.TempDir(), "runs")
+	b := New(Options{Layout: r.Layout, ShimArgv: exe, LeadArgv: []string{"sh", "-c", `printf '\033[?1049hshown'; echo run >>"$0"; kill -9 $$`, runs}})
+	t.Cleanup(func() { _ = b.Close() })
+	h := mustStart(t, b, backendtest.Launch(t, r, "a", "idle"))
+	defer mustEnd(t, h)
+	pane := func() string {
+		out, err := exec.Command("tmux", "-u", "-S", r.Layout.TmuxSocket(), "capture-pane", "-p", "-t", h.Pane().SessionID+":0.0").Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(out)
+	}
+	follow(t, "the second pause, which is longer", func() bool {
+		text := pane()
+		return strings.Contains(text, "(exit 137): it starts again in 1 s\n") && strings.Contains(text, "it starts again in 2 s\n") && !strings.Contains(text, "shown")
+	})
+	follow(t, "the third run", func() bool {
+		data, _ := os.ReadFile(runs)
+		return strings.Count(string(data), "run\n") >= 3
+	})
 }

@@ -3,16 +3,18 @@ package main
 import (
 	"context"
 	"io"
+	"os"
 	"os/exec"
 	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/internal/proc"
 )
 
 // TestLeaveTeamSession checks that q on the board of the team's session detaches the person and
-// leaves the board running, and that attach restarts a board that has exited.
+// leaves the board running, that a killed board is started again, and that attach restarts a pane that is dead.
 func TestLeaveTeamSession(t *testing.T) {
 	r := newFaultRig(t)
 	r.teamctl("spawn", "a", "--backend", "tmux", "--", "sleep", "10000")
@@ -48,12 +50,39 @@ func TestLeaveTeamSession(t *testing.T) {
 		}
 		output.close()
 	}
+	// screen is the program of the pane, a child of what starts it again.
+	screen := func() (id backends.ProcID, ok bool) {
+		pid, _ := lead()
+		all, err := os.ReadDir("/proc")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range all {
+			n, err := strconv.Atoi(e.Name())
+			if err != nil {
+				continue
+			}
+			if id, parent, err := proc.IdentifyBelow(n); err == nil && strconv.Itoa(parent) == pid {
+				return id, true
+			}
+		}
+		return id, false
+	}
 	toBoard := func() { tmux("select-pane", "-t", "teamctl-f:0.0") }
 	visit(toBoard)
 	pid, dead := lead()
 	if dead {
 		t.Fatal("q ended the board")
 	}
+	first, ok := screen()
+	if !ok {
+		t.Fatal("the pane has no screen")
+	}
+	r.kill(first)
+	r.until("another screen", func() bool {
+		next, ok := screen()
+		return ok && next != first && drawn()
+	})
 	n, err := strconv.Atoi(pid)
 	if err != nil {
 		t.Fatal(err)
