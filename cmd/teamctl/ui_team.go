@@ -263,6 +263,10 @@ func (s *screenTeam) do(ctx context.Context, d view.Deed) (view.Done, error) {
 	}
 	done := view.Done{Said: said.Message, Message: said.MessageID}
 	switch {
+	case taskSaid(a.ID, d) != "":
+		if done.Said = taskSaid(a.ID, d); strings.HasPrefix(said.Outcome, tool.Already) {
+			done.Said = "nothing was changed: " + strings.Replace(said.Message, "Task #", "task ", 1)
+		}
 	case a.Operation == "ApprovalAnswer":
 		state := "approved"
 		if a.ID == "reject" {
@@ -301,6 +305,35 @@ func (s *screenTeam) do(ctx context.Context, d view.Deed) (view.Done, error) {
 	}
 	return done, nil
 }
+
+// taskSaid tells what an action has done to a task, "" for other actions.
+func taskSaid(id string, d view.Deed) string {
+	task, text := "task "+d.Task, strings.TrimSpace(d.Text)
+	switch id {
+	case "assign":
+		return task + " is given to " + text
+	case "release":
+		return task + " is taken from its owner"
+	case "retry":
+		return task + " is tried again"
+	case "rename-task":
+		return task + " is changed: " + text
+	case "describe-task":
+		return "the description of " + task + " is changed"
+	case "command-task":
+		return "the command of " + task + " is changed"
+	case "depend":
+		return task + " depends on " + strings.Join(strings.FieldsFunc(text, taskSeparator), ", ") + ", too"
+	case "prioritize":
+		return task + " has priority " + text
+	case "delete-task":
+		return task + " is deleted"
+	}
+	return ""
+}
+
+// taskSeparator reports whether a character separates ids of tasks.
+func taskSeparator(r rune) bool { return r == ',' || r == ' ' || r == '\n' }
 
 // messageGroup sends a message to each member of a group.
 func (s *screenTeam) messageGroup(ctx context.Context, d view.Deed) (view.Done, error) {
@@ -413,7 +446,7 @@ func deedInput(a view.Action, d view.Deed) (map[string]any, error) {
 	case "command-task":
 		in["metadata"] = map[string]string{"run": strings.TrimSpace(d.Text)}
 	case "depend":
-		in["addDependsOn"] = strings.FieldsFunc(d.Text, func(r rune) bool { return r == ',' || r == ' ' || r == '\n' })
+		in["addDependsOn"] = strings.FieldsFunc(d.Text, taskSeparator)
 	case "prioritize":
 		var n int
 		if _, err := fmt.Sscan(d.Text, &n); err != nil {

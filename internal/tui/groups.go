@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/teamctl/teamctl/internal/view"
+	"github.com/teamctl/teamctl/team"
 )
 
 const (
@@ -176,6 +177,14 @@ func (m *model) screenRows() []group {
 	return []group{{id: "screen", items: []item{m.memberItem(*x, 0)}}}
 }
 
+// wordWidth returns the width of the column for the states of members: most are short.
+func (m *model) wordWidth() int {
+	if slices.ContainsFunc(m.snap.Members, func(x view.Member) bool { return x.State == team.Completed }) {
+		return len(team.Completed)
+	}
+	return 8
+}
+
 // memberItem is the row of a member. What it shows is found when it is drawn: a team of 500 has
 // more members than a screen has rows.
 func (m *model) memberItem(x view.Member, name int) item {
@@ -189,7 +198,7 @@ func (m *model) memberItem(x view.Member, name int) item {
 		if w < 44 {
 			return columns(w, " ", []string{sign, who, word, since}, []int{1, 0, widest(9, word), 4})
 		}
-		texts, widths := []string{sign, who, word, what, since}, []int{1, name, 8, 0, 4}
+		texts, widths := []string{sign, who, word, what, since}, []int{1, name, m.wordWidth(), 0, 4}
 		if w >= 50 && note != "" {
 			texts, widths = append(texts, note), append(widths, 7)
 		}

@@ -40,7 +40,7 @@ func TestProgress(t *testing.T) {
 		},
 		Members: []view.Member{
 			{Name: team.LeadName, Lead: true},
-			{Name: "w", Color: "blue", State: team.Backoff, Activity: team.ActivityUnknown, Since: time.UnixMilli(7000), Restarts: 2, Note: "crashed (exit 3)"},
+			{Name: "w", Color: "blue", State: team.Backoff, Activity: team.ActivityUnknown, Since: time.UnixMilli(7000), Restarts: 2, Note: "exit 3 (crashed)"},
 		},
 		Events: []view.Event{{At: time.UnixMilli(9000), Who: "w", What: "task.failed", ID: "1", Text: "1 a failed"}},
 	}
@@ -66,7 +66,7 @@ func TestWhy(t *testing.T) {
 		"":                       {},
 		"exit 0":                 {Reason: team.WhyExitZero, ExitText: "exit 0"},
 		"exit 3":                 {ExitText: "exit 3"},
-		"crashed (exit 3)":       {Reason: "crashed", ExitText: "exit 3"},
+		"exit 3 (crashed)":       {Reason: "crashed", ExitText: "exit 3"},
 		"crashed":                {Reason: "crashed"},
 		"its turn failed: quota": {TurnError: "quota", Reason: "crashed", ExitText: "exit 3"},
 	} {

@@ -21,7 +21,7 @@ func Why(m ledger.Member) string {
 	case m.TurnError != "":
 		return "its turn failed: " + m.TurnError
 	case m.Reason != "" && m.ExitText != "" && !strings.HasPrefix(m.Reason, m.ExitText):
-		return m.Reason + " (" + m.ExitText + ")"
+		return m.ExitText + " (" + m.Reason + ")" // what has happened first: the rest may be cut
 	case m.Reason != "":
 		return m.Reason
 	}
