@@ -42,6 +42,7 @@ func (m *model) build() []group {
 		return m.timeRows()
 	case inScreen:
 		return m.screenRows()
+	case inPager: // it has none
 	}
 	return nil
 }
