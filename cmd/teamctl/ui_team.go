@@ -55,6 +55,14 @@ func (s *screenTeam) Task(ctx context.Context, id string) (view.TaskDetail, erro
 	return look.TaskDetail(ctx, s.team, id)
 }
 
+func (s *screenTeam) TaskPage(ctx context.Context, q view.TaskQuery) (view.TaskPage, error) {
+	return look.TaskPage(ctx, s.team, q)
+}
+
+func (s *screenTeam) TaskNews(ctx context.Context, ids []string, since int64) (view.TaskNews, error) {
+	return look.TaskNews(ctx, s.team, ids, since)
+}
+
 func (s *screenTeam) Dependencies(ctx context.Context) (map[string][]string, error) {
 	return look.Dependencies(ctx, s.team)
 }

@@ -19,9 +19,10 @@ func (m *model) inColumns() bool {
 // stateRows returns the tasks by state. The counts are those of the whole board.
 func (m *model) stateRows() []group {
 	counts := m.stateCounts()
-	id, owner := taskWidths(m.snap.Tasks)
+	tasks := m.tasks()
+	id, owner := taskWidths(tasks)
 	var sections []group
-	for _, c := range view.Columns(taskOrder(m.snap.Tasks)) {
+	for _, c := range view.Columns(taskOrder(tasks)) {
 		title := strings.ToUpper(c.Title)
 		s := group{id: title, title: fmt.Sprintf("%s %d", title, max(counts[c.Title], len(c.Tasks)))}
 		for _, t := range c.Tasks {

@@ -657,7 +657,7 @@ func (m *model) drawScreen(f *frame, room int) {
 	f.add(view.Cut(m.style.Dim(" "+view.Clean(m.screenOf)+"  screen")+m.screenState(), m.cols))
 	for _, l := range lines {
 		mark := " "
-		if m.filter != "" && matches(strip(l), m.filter) {
+		if m.filter != "" && view.Matches(strip(l), m.filter) {
 			mark = m.style.Bold("›")
 		}
 		f.add(mark + l)

@@ -37,6 +37,12 @@ func (f *fuzzed) Open(context.Context, string) (view.Team, error)               
 func (f *fuzzed) Mail(context.Context) ([]view.Message, error)                  { return nil, nil }
 func (f *fuzzed) Usage(context.Context) (view.Usage, error)                     { return view.Usage{}, nil }
 func (f *fuzzed) Merges(context.Context) ([]view.Merge, error)                  { return nil, nil }
+func (f *fuzzed) TaskPage(context.Context, view.TaskQuery) (view.TaskPage, error) {
+	return view.TaskPage{}, nil
+}
+func (f *fuzzed) TaskNews(context.Context, []string, int64) (view.TaskNews, error) {
+	return view.TaskNews{}, nil
+}
 func (f *fuzzed) Task(context.Context, string) (view.TaskDetail, error) {
 	return view.TaskDetail{}, nil
 }

@@ -165,7 +165,7 @@ func (m *model) drawLog(f *frame, room int) {
 func (m *model) drawText(f *frame, lines []string, height int) {
 	m.scroll = clamp(m.scroll, 0, max(0, len(lines)-height))
 	for _, l := range lines[m.scroll:min(len(lines), m.scroll+max(0, height))] {
-		if m.filter != "" && matches(strip(l), m.filter) {
+		if m.filter != "" && view.Matches(strip(l), m.filter) {
 			f.add(m.style.Bold("›" + l))
 		} else {
 			f.add(" " + l)
@@ -202,7 +202,7 @@ func (m *model) seek(step int) {
 		top = len(lines) - m.scroll - room
 	}
 	last := max(0, len(lines)-room)
-	hit := func(i int) bool { return matches(strip(lines[i]), m.filter) }
+	hit := func(i int) bool { return view.Matches(strip(lines[i]), m.filter) }
 	at := clamp(top, 0, last)
 	from := at + step
 	if step > 0 && at == last { // what follows is in sight: it goes on at the top
@@ -213,7 +213,7 @@ func (m *model) seek(step int) {
 	way := step
 	switch {
 	case step != 0:
-	case m.at == inScreen && !slices.ContainsFunc(lines[at:min(len(lines), at+room)], func(l string) bool { return matches(strip(l), m.filter) }):
+	case m.at == inScreen && !slices.ContainsFunc(lines[at:min(len(lines), at+room)], func(l string) bool { return view.Matches(strip(l), m.filter) }):
 		way = -1 // the newest one is of interest
 	default:
 		way = 1

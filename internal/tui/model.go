@@ -100,6 +100,7 @@ type model struct {
 	logged   logged
 	paged    *paged // nil: no pager has been asked for
 	past     past
+	further  further
 	opened   map[string]bool // rows that members share, by id
 	dividers dividers
 
@@ -135,6 +136,7 @@ type group struct {
 	id, title string
 	items     []item
 	note      string // what stands there while there are no items
+	tasks     bool   // the list of the tasks
 }
 
 func (s group) noteLines(width int) []string {
@@ -262,8 +264,14 @@ func (m *model) refresh() {
 	if m.filter != "" && !m.inText() { // texts are searched
 		for i, s := range fresh {
 			all := len(s.items)
-			fresh[i].items = slices.DeleteFunc(s.items, func(it item) bool { return !matches(it.text, m.filter) })
-			if all > 0 {
+			fresh[i].items = slices.DeleteFunc(s.items, func(it item) bool { return !view.Matches(it.text, m.filter) })
+			switch {
+			case s.tasks:
+				fresh[i].title += m.found(len(fresh[i].items))
+				if n := m.searched(); n != "" && len(fresh[i].items) == 0 {
+					fresh[i].note = "none" + n + " so far"
+				}
+			case all > 0:
 				fresh[i].title += fmt.Sprintf(", %d of %d shown", len(fresh[i].items), all)
 			}
 		}
@@ -332,17 +340,6 @@ func (m *model) unsettled() time.Duration {
 	return rest
 }
 
-// matches reports whether a row contains all words of a filter.
-func matches(text, filter string) bool {
-	text = strings.ToLower(text)
-	for _, w := range strings.Fields(strings.ToLower(filter)) {
-		if !strings.Contains(text, w) {
-			return false
-		}
-	}
-	return true
-}
-
 // say shows a result in the last line, until the next key.
 func (m *model) say(text string, bad bool) { m.toast, m.bad = text, bad }
 
@@ -365,6 +362,7 @@ func (m *model) move(n int) {
 		return
 	}
 	m.choose(all[clamp(at+n, 0, len(all)-1)].id)
+	m.nearEnd()
 }
 
 func (m *model) choose(id string) {

@@ -337,7 +337,7 @@ func (m *model) matching() []choice {
 	var out []choice
 	typed := strings.TrimSpace(m.over.field.text)
 	for _, c := range m.over.choices {
-		if typed == "" || slices.Contains(strings.Fields(c.key), typed) || matches(c.title+" "+c.line, typed) {
+		if typed == "" || slices.Contains(strings.Fields(c.key), typed) || view.Matches(c.title+" "+c.line, typed) {
 			out = append(out, c)
 		}
 	}

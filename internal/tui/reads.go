@@ -29,6 +29,7 @@ func (r *run) want() {
 	if id := m.nearWanted(); id != "" && !r.running["near"] {
 		r.readNear(id)
 	}
+	r.wantTasks()
 	it, ok := m.row()
 	if m.at == inScreen {
 		r.follows(m.screenOf)
@@ -223,7 +224,10 @@ func (r *run) readPlace() {
 			}
 			return func(m *model) { m.usage = u }
 		})
+	case inTeam:
+		r.readNews()
 	case inTasks:
+		r.readNews()
 		if m.graph.near.ID != "" {
 			r.readNear(m.graph.near.ID)
 		}

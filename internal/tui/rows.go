@@ -100,6 +100,11 @@ func (m *model) taskOf(id string) *view.Task {
 			return &m.snap.Tasks[i]
 		}
 	}
+	for i := range m.further.tasks {
+		if m.further.tasks[i].ID == id {
+			return &m.further.tasks[i]
+		}
+	}
 	return nil
 }
 
@@ -287,21 +292,14 @@ func (m *model) doing(x view.Member) (what string, at time.Time) {
 func taskID(t view.Task) string { return "task:" + t.ID }
 
 func (m *model) taskItem(t view.Task, id, owner int) item {
-	state := string(t.Status)
-	switch {
-	case t.Stuck:
-		state = "stuck"
-	case t.Status == team.TaskPending && len(t.Waits) == 0:
-		state = "ready"
-	}
 	on := view.Target{Thing: view.OnTask, Task: &t, Member: m.memberOf(t.Owner)}
-	text := strings.Join([]string{t.ID, t.Subject, t.Owner, "state:" + state, state}, " ")
-	if m.filter != "" && t.Owner != "" {
-		agent := t.Owner
-		if on.Member != nil && on.Member.Agent != "" {
+	text := ""
+	if m.filter != "" {
+		agent := ""
+		if on.Member != nil {
 			agent = on.Member.Agent
 		}
-		text += " agent:" + agent
+		text = t.Words(agent)
 	}
 	return item{
 		id: taskID(t), on: on, text: text,
@@ -359,24 +357,13 @@ func taskWidths(list []view.Task) (id, owner int) {
 }
 
 func (m *model) taskRows() group {
-	s := group{id: "tasks", title: fmt.Sprintf("TASKS %d", m.snap.Count().Total)}
-	id, owner := taskWidths(m.snap.Tasks)
-	for _, t := range taskOrder(m.snap.Tasks) {
+	tasks := m.tasks()
+	s := group{id: "tasks", title: m.taskTitle(), tasks: true}
+	id, owner := taskWidths(tasks)
+	for _, t := range taskOrder(tasks) {
 		s.items = append(s.items, m.taskItem(t, id, owner))
 	}
-	if more := m.snap.Count().Total - len(m.snap.Tasks); more > 0 {
-		s.title = fmt.Sprintf("TASKS %d, the %d that matter now", m.snap.Count().Total, len(m.snap.Tasks))
-	}
 	return s
-}
-
-// searched says how many tasks a filter looks through, if those are not all.
-func (m *model) searched() string {
-	n, all := len(m.snap.Tasks), m.snap.Count().Total
-	if n >= all || m.at != inTeam && m.at != inTasks {
-		return ""
-	}
-	return fmt.Sprintf(" in %d of %d tasks", n, all)
 }
 
 // drawings are the ways to show tasks, in the order of the key that turns them.

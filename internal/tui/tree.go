@@ -17,7 +17,7 @@ const (
 func (m *model) treeRows() group {
 	s := m.taskRows()
 	s.id, s.items = treeGroup, nil
-	tasks := m.snap.Tasks
+	tasks := m.tasks()
 	id, owner := taskWidths(tasks)
 	known := map[string]bool{}
 	for _, t := range tasks {

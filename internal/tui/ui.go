@@ -427,7 +427,7 @@ func (r *run) enterTeam(name string) {
 	m.trouble, r.unkept = trouble{}, nil
 	m.request, m.member, m.task = map[int64]view.Request{}, map[string]view.MemberDetail{}, map[string]view.TaskDetail{}
 	m.mail, m.files, m.merges, m.changes, m.usage = nil, nil, nil, view.Changes{}, view.Usage{}
-	m.past, m.logged, m.opened, m.graph, m.search = past{}, logged{}, nil, graph{}, notSearched
+	m.past, m.logged, m.opened, m.graph, m.search, m.further = past{}, logged{}, nil, graph{}, notSearched, further{}
 	m.back = nil
 	m.screenOf, m.sent, m.receipt, m.filter, m.since, m.diff = "", "", nil, "", "", cursor{}
 	if m.at == inTeams || m.inText() {

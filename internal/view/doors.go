@@ -33,6 +33,10 @@ type Source interface {
 	Member(ctx context.Context, name string) (MemberDetail, error)
 	// Task returns a task in full.
 	Task(ctx context.Context, id string) (TaskDetail, error)
+	// TaskPage returns tasks that nobody works on, beside those of a snapshot.
+	TaskPage(ctx context.Context, q TaskQuery) (TaskPage, error)
+	// TaskNews returns what has become of tasks, and which others have changed, since an event.
+	TaskNews(ctx context.Context, ids []string, since int64) (TaskNews, error)
 	// Dependencies returns the ids that each task depends on.
 	Dependencies(ctx context.Context) (map[string][]string, error)
 	// Receipts returns the delivery state of messages for each recipient, see Done.Message.

@@ -179,6 +179,16 @@ func (s Snapshot) Count() Counts {
 	return c
 }
 
+// AgentOf returns the kind of a member's agent, "" if it is not known.
+func (s Snapshot) AgentOf(name string) string {
+	for _, m := range s.Members {
+		if m.Name == name {
+			return m.Agent
+		}
+	}
+	return ""
+}
+
 // Active returns the tasks in progress, longest first.
 func (s Snapshot) Active() []Task {
 	var out []Task

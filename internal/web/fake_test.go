@@ -22,6 +22,7 @@ type fake struct {
 	changed chan struct{}
 	said    []view.Comment
 	screen  string // what the screen of ann shows below the first line
+	long    bool   // it has more tasks than a snapshot
 	ready   string // what would be merged
 }
 
@@ -45,6 +46,9 @@ func (f *fake) Follow(ctx context.Context, _ func() view.Interest, each func(vie
 		s := view.Snapshot{
 			Team: "demo", Members: []view.Member{{Name: "ann", State: team.Running, Activity: team.Waiting}},
 			Tasks: []view.Task{{ID: "5", Subject: evil, Status: team.TaskFailed, Owner: "ann"}},
+		}
+		if f.long {
+			s.Whole = &view.Counts{Failed: 1, Ready: 900, Total: 901}
 		}
 		if f.request.State == "pending" {
 			s.Needs = []view.Need{{Kind: f.request.Kind, Member: "ann", Approval: 1, Text: evil, Since: time.Now()}}
@@ -109,6 +113,26 @@ func (*fake) Writable(context.Context) error                         { return ni
 func (*fake) PutOff(context.Context, view.Need, time.Duration) error { return nil }
 func (*fake) TakeUp(context.Context, view.Need) error                { return nil }
 func (f *fake) Near(context.Context, string) (view.Near, error)      { return view.Near{}, nil }
+
+// TaskPage has 900 tasks beside that of the snapshot, and looks at 400 for a page.
+func (f *fake) TaskPage(_ context.Context, q view.TaskQuery) (p view.TaskPage, err error) {
+	_, _, id := view.Place(q.After)
+	for id++; id <= 900; id++ {
+		if p.Looked == 400 || len(p.Tasks) == q.Most {
+			p.Next = view.PlaceIn(view.PartPending, 0, id-1)
+			break
+		}
+		p.Looked++
+		if x := (view.Task{ID: fmt.Sprint(id), Subject: fmt.Sprintf("job %d.", id), Status: team.TaskPending}); view.Matches(x.Words(""), q.Filter) {
+			p.Tasks = append(p.Tasks, x)
+		}
+	}
+	return p, nil
+}
+
+func (f *fake) TaskNews(context.Context, []string, int64) (view.TaskNews, error) {
+	return view.TaskNews{}, nil
+}
 
 func (f *fake) Dependencies(context.Context) (map[string][]string, error) { return nil, nil }
 

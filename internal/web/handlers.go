@@ -82,7 +82,9 @@ func (s *Server) fill(v visit, t view.Team, d *page.Doc) (err error) {
 	ctx, id := v.Context(), v.PathValue("id")
 	d.ID = id
 	switch kind := d.Kind; {
-	case id == "" && (kind == "needs" || kind == "members" || kind == "tasks" || kind == "board"):
+	case id == "" && (kind == "needs" || kind == "members" || kind == "board"):
+	case id == "" && kind == "tasks":
+		d.Body, err = taskList(v, t, d.Snapshot)
 	case id == "" && kind == "graph":
 		deps, err := t.Dependencies(ctx)
 		if err != nil {
@@ -121,6 +123,25 @@ func (s *Server) fill(v visit, t view.Team, d *page.Doc) (err error) {
 		return errNoPage
 	}
 	return err
+}
+
+// taskList reads the tasks that a visit asks for: those that a filter finds, or those after a place.
+func taskList(v visit, t view.Team, s view.Snapshot) (page.TaskList, error) {
+	l := page.TaskList{Filter: v.URL.Query().Get("filter"), After: v.URL.Query().Get("after")}
+	if l.After == "" {
+		for _, x := range s.Tasks {
+			if l.Filter == "" || x.Active() && view.Matches(x.Words(s.AgentOf(x.Owner)), l.Filter) {
+				l.Tasks = append(l.Tasks, x)
+			}
+		}
+	}
+	if l.Filter == "" && l.After == "" {
+		l.Next = s.End()
+		return l, nil
+	}
+	p, err := t.TaskPage(v.Context(), view.TaskQuery{Filter: l.Filter, After: l.After, Most: tasksShown})
+	l.Tasks, l.Next = append(l.Tasks, p.Tasks...), p.Next
+	return l, err
 }
 
 // fail tells a client why it gets nothing.

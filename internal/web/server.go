@@ -92,7 +92,7 @@ func (s *Server) Loopback(at *net.TCPAddr) string {
 // has in it, by its hash.
 func policy(styles string) string {
 	return "default-src 'none'; script-src 'self'; style-src 'self'" + styles +
-		"; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+		"; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 }
 
 // refuse says why a request may not even be looked at, "" where it may.

@@ -236,7 +236,7 @@ func TestOtherSites(t *testing.T) {
 	}
 	res := r.do(http.MethodGet, "/t/demo/needs", "", nil)
 	for h, want := range map[string]string{
-		"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+		"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
 		"X-Content-Type-Options":  "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store",
 	} {
 		if got := res.Header.Get(h); got != want {

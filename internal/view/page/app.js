@@ -8,7 +8,7 @@
   let stale = false, loading = false, armed = null;
 
   // What a person is typing, has marked or is about to confirm is not taken from under them.
-  const busy = () => document.querySelector('dialog[open]') || armed || (document.getSelection() && String(document.getSelection()) !== '');
+  const busy = () => document.querySelector('dialog[open]') || armed || [...main.querySelectorAll('input')].some((e) => e.value !== e.defaultValue) || (document.getSelection() && String(document.getSelection()) !== '');
 
   async function load() {
     if (loading || body.dataset.kind === 'screen') return;
@@ -23,7 +23,7 @@
         const focused = main.contains(document.activeElement) ? key(document.activeElement) : null;
         main.innerHTML = text; // a document of this server, in which every text is escaped
         main.querySelectorAll('details').forEach((d, i) => { if (i < open.length) d.open = open[i]; });
-        if (focused) [...main.querySelectorAll('a,button')].find((e) => key(e) === focused)?.focus();
+        if (focused) [...main.querySelectorAll('a,button,input')].find((e) => key(e) === focused)?.focus();
       } else if (res.ok) { stale = true; }
     } catch { /* the stream says when it is back */ } finally { loading = false; }
   }

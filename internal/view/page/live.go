@@ -223,7 +223,14 @@ func (d Doc) SaidOnPlan(p Plan, c view.Comment) Said {
 // maintain it.
 func (d Doc) Old(m view.Member) bool { return !d.Snapshot.Down.IsZero() && !m.State.Terminal() }
 
-// More is how many tasks the list, the board and the graph leave out.
+// TaskList is a page of the list of tasks.
+type TaskList struct {
+	Filter, After string // as in view.TaskQuery
+	Tasks         []view.Task
+	Next          string // the place where the next page begins, "" after the last task
+}
+
+// More is how many tasks the board and the graph leave out.
 func (d Doc) More() int { return max(0, d.Snapshot.Count().Total-len(d.Snapshot.Tasks)) }
 
 // Base is the address of the team.

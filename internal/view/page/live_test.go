@@ -36,10 +36,17 @@ func TestLiveTellsWhatItLacks(t *testing.T) {
 	if text := liveText(t, d); !strings.Contains(text, "? running, working as of 2026-03-01 12:00:00") || strings.Contains(text, "? failed") {
 		t.Errorf("old facts:\n%s", text)
 	}
-	for kind, body := range map[string]any{"tasks": nil, "board": nil, "graph": map[string]any{"SVG": "", "Why": ""}} {
+	for kind, body := range map[string]any{"board": nil, "graph": map[string]any{"SVG": "", "Why": ""}} {
 		if text := liveText(t, Doc{Kind: kind, Team: "demo", Snapshot: s, Body: body}); !strings.Contains(text, "7 more tasks are left out") {
 			t.Errorf("%s leaves tasks out without a word:\n%s", kind, text)
 		}
+	}
+	list := TaskList{Filter: "a&b", Next: "pending.0.300"}
+	if text := liveText(t, Doc{Kind: "tasks", Team: "demo", Snapshot: s, Body: list}); !strings.Contains(text, "None here so far") || !strings.Contains(text, `href="/t/demo/tasks?filter=a%26b&amp;after=pending.0.300"`) {
+		t.Errorf("the list does not lead on:\n%s", text)
+	}
+	if text := liveText(t, Doc{Kind: "tasks", Team: "demo", Snapshot: s, Body: TaskList{}}); !strings.Contains(text, "There is none") || strings.Contains(text, "after=") {
+		t.Errorf("the end of the list leads on:\n%s", text)
 	}
 	if text := liveText(t, Doc{Kind: "teams", Now: down}); !strings.Contains(text, "as of 2026-03-01 12:00:00") {
 		t.Errorf("the list of teams has no time:\n%s", text)
