@@ -88,7 +88,7 @@ var shapes = map[string]shape{
 		note: "With `--member` it is `member`, a [Member](#member); with `--mail` `inbox`, entries as of inbox.",
 	},
 	"settings": {list: "settings", name: "name", reads: true, watch: true},
-	"usage":    {list: "members", name: "name", reads: true},
+	"usage":    {list: "members", name: "name", reads: true, note: "With `--by task` also `tasks`, by what they used, and the `rest` that no task is known for; with `--by day` `days`, the newest first."},
 	"edge ls":  {list: "edges", name: "from", reads: true, watch: true},
 	"edge add": {name: "from"},
 	"edge rm":  {name: "from"},

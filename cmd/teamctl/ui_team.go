@@ -28,6 +28,7 @@ type screenTeam struct {
 	key      string
 	door     string // tool.DoorScreen, or the page's
 	unattend func()
+	points   look.Points
 }
 
 var _ view.Team = (*screenTeam)(nil)
@@ -79,7 +80,9 @@ func (s *screenTeam) Mail(ctx context.Context) ([]view.Message, error) {
 	return look.Mail(ctx, s.team)
 }
 
-func (s *screenTeam) Usage(ctx context.Context) (view.Usage, error) { return look.Usage(ctx, s.team) }
+func (s *screenTeam) Usage(ctx context.Context) (view.Usage, error) {
+	return look.Usage(ctx, s.team, &s.points)
+}
 
 func (s *screenTeam) Changes(ctx context.Context, member, since string) (view.Changes, error) {
 	return look.Changes(ctx, s.team, member, since)

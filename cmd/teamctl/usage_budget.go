@@ -2,16 +2,28 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
+	"github.com/teamctl/teamctl/tool/look"
 )
 
+// usageBy is the usage with that of tasks or days.
+type usageBy struct {
+	tool.Usage
+	Tasks []view.Spent `json:"tasks,omitempty"`
+	Rest  *view.Spent  `json:"rest,omitempty"`
+	Days  []view.Spent `json:"days,omitempty"`
+}
+
 func newUsage(a *app) *cobra.Command {
+	var by string
 	cmd := &cobra.Command{
 		Use:   "usage [VERB]",
 		Short: "Show tokens, cost, budgets and usage limits",
@@ -26,6 +38,7 @@ file with "onLimit: resume" makes the team continue by itself. For agents of kin
 a limit applies to all that use its provider (llm:PROVIDER); one of them probes when
 it should be over.`,
 		Example: `  teamctl usage
+  teamctl usage --by task
   teamctl usage budget --tokens 5M --cost 20
   teamctl usage budget ann --tokens 500k
   teamctl usage resume claude`,
@@ -33,14 +46,18 @@ it should be over.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withTeam(cmd.Context(), func(t *tool.Team, _ tool.Caller) error {
 				u, err := t.Usage(cmd.Context())
-				if err != nil || a.out.value(u) {
+				if err != nil || by == "" && a.out.value(u) {
 					return err
 				}
-				a.usageTable(u)
-				return nil
+				if by == "" {
+					a.usageTable(u)
+					return nil
+				}
+				return a.usageBy(cmd, t, u, by)
 			})
 		},
 	}
+	cmd.Flags().StringVar(&by, "by", "", "what to show the usage `by`: task, day")
 	cmd.AddCommand(newUsageBudget(a), &cobra.Command{
 		Use: "resume AGENT", Short: "Resume after a usage limit", Example: "  teamctl usage resume claude\n  teamctl usage resume codex",
 		Args: takes(1, 1, "an agent, such as claude or llm:anthropic"),
@@ -57,6 +74,38 @@ it should be over.`,
 		},
 	})
 	return cmd
+}
+
+// usageBy shows the usage by task or by day.
+func (a *app) usageBy(cmd *cobra.Command, t *tool.Team, u tool.Usage, by string) error {
+	if by != "task" && by != "day" {
+		return usage(cmd, "--by does not take %q: want task or day", by)
+	}
+	v, err := look.UsageByAll(cmd.Context(), t)
+	if err != nil {
+		return err
+	}
+	out := usageBy{Usage: u, Tasks: v.Tasks, Rest: &v.Rest}
+	if by == "day" {
+		out = usageBy{Usage: u, Days: v.Days}
+	}
+	if a.out.value(out) {
+		return nil
+	}
+	var rows [][]string
+	for _, x := range append(slices.Clip(out.Tasks), out.Days...) {
+		rows = append(rows, []string{x.Name, x.Amount(), x.Money(), x.Subject})
+	}
+	if by == "day" {
+		for i := range rows {
+			rows[i] = rows[i][:3]
+		}
+		a.out.table([]string{"DAY", "TOKENS", "COST"}, rows, false)
+		return nil
+	}
+	rows = append(rows, []string{"-", v.Rest.Amount(), v.Rest.Money(), "without a task"})
+	a.out.table([]string{"TASK", "TOKENS", "COST", "SUBJECT"}, rows, false)
+	return nil
 }
 
 func newUsageBudget(a *app) *cobra.Command {

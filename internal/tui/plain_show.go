@@ -61,7 +61,26 @@ func (t *talk) look(name, rest string) bool {
 			if who == "" {
 				who = "the whole team"
 			}
-			t.say("used by %s: %s tokens, %s", who, x.Words(), x.Money())
+			line := fmt.Sprintf("used by %s: %s tokens, %s", who, x.Words(), x.Money())
+			if b := x.BudgetWords(); b != "" {
+				line += ", " + b
+			}
+			t.say("%s", line)
+		}
+		for _, l := range u.Limits {
+			t.say("limit: %s", l.String())
+		}
+		for _, x := range u.Tasks {
+			t.say("used for task %s, %s: %s tokens, %s", x.Name, x.Subject, x.Words(), x.Money())
+		}
+		if u.More > 0 {
+			t.say("and for %s, which used less.", counted(u.More, "more task"))
+		}
+		if len(u.Tasks) > 0 {
+			t.say("used without a task: %s tokens, %s", u.Rest.Words(), u.Rest.Money())
+		}
+		for _, x := range u.Days {
+			t.say("used on %s: %s tokens, %s", x.Name, x.Words(), x.Money())
 		}
 	case "screen":
 		t.screen(rest)

@@ -455,12 +455,9 @@ func (m *model) usageRows() group {
 	}
 	add := func(id, name, kind string, x view.Spent, on view.Target) {
 		s.items = append(s.items, item{id: id, text: name + " " + kind + " agent:" + kind, on: on, line: func(w int) string {
-			budget := x.Budget
-			if budget != "" {
-				budget = fmt.Sprintf("%.0f %% of %s", 100*x.Share, budget)
-			}
-			if x.Held != "" {
-				budget = view.Clean(x.Held)
+			budget := x.BudgetWords()
+			if x.Subject != "" {
+				budget = view.Clean(x.Subject)
 			}
 			if w < 50 {
 				return columns(w, " ", []string{name, x.Money()}, []int{0, 8})
@@ -476,12 +473,26 @@ func (m *model) usageRows() group {
 	}
 	for _, l := range m.usage.Limits {
 		s.items = append(s.items, item{id: "limit:" + l.Agent, text: l.Agent, on: view.Target{Thing: view.OnTeam}, line: func(w int) string {
-			until := "until nobody knows when"
-			if !l.Until.IsZero() {
-				until = "until " + l.Until.Local().Format("15:04")
-			}
-			return view.Cut(fmt.Sprintf("◌ %s takes no more, %s", view.Clean(l.Agent), until), w)
+			return view.Cut("◌ "+l.String(), w)
 		}})
+	}
+	for _, x := range m.usage.Tasks {
+		on := view.Target{Thing: view.OnTask, Task: m.taskOf(x.Name)}
+		if on.Task == nil {
+			on = view.Target{Thing: view.OnTeam}
+		}
+		add("task:"+x.Name, "task "+view.Clean(x.Name), "", x, on)
+	}
+	if n := m.usage.More; n > 0 {
+		s.items = append(s.items, item{id: "usage-more", text: "tasks", on: view.Target{Thing: view.OnTeam}, line: func(w int) string {
+			return view.Cut(fmt.Sprintf("and %d more tasks, which used less: teamctl usage --by task", n), w)
+		}})
+	}
+	if len(m.usage.Tasks) > 0 {
+		add("usage-rest", "without a task", "", m.usage.Rest, view.Target{Thing: view.OnTeam})
+	}
+	for _, x := range m.usage.Days {
+		add("day:"+x.Name, x.Name, "", x, view.Target{Thing: view.OnTeam})
 	}
 	return s
 }

@@ -182,9 +182,14 @@ type Receipt struct {
 // Usage is the usage of a team. A Spent that is not Known is not zero but unknown.
 type Usage struct {
 	Members []Spent `json:"members"`
-	Agents  []Spent `json:"agents"` // by kind
-	Team    Spent   `json:"team"`
-	Limits  []Limit `json:"limits"`
+	Agents  []Spent `json:"agents"`         // by kind
+	Tasks   []Spent `json:"tasks"`          // those that used most
+	More    int     `json:"more,omitempty"` // tasks that Tasks leaves out
+	// Rest is what no task is known for.
+	Rest   Spent   `json:"rest"`
+	Days   []Spent `json:"days"` // newest first, by the ends of turns and tasks
+	Team   Spent   `json:"team"`
+	Limits []Limit `json:"limits"`
 }
 
 // Spent is the usage of a member, kind or team in tokens and dollars.
@@ -195,15 +200,36 @@ type Spent struct {
 	Tokens    int64   `json:"tokens"`
 	CostKnown bool    `json:"costKnown"`
 	Cost      float64 `json:"cost"`
-	Budget    string  `json:"budget,omitempty"` // in words
-	Share     float64 `json:"share,omitempty"`  // of the budget, 1 for all
-	Held      string  `json:"held,omitempty"`   // why it gets no prompts now
+	Budget    string  `json:"budget,omitempty"`  // in words
+	Share     float64 `json:"share,omitempty"`   // of the budget, 1 for all
+	Held      string  `json:"held,omitempty"`    // why it gets no prompts now
+	Subject   string  `json:"subject,omitempty"` // of a task
 }
 
 // Limit is a provider at a usage limit.
 type Limit struct {
 	Agent string    `json:"agent"`
 	Until time.Time `json:"until,omitzero"` // zero: unknown
+}
+
+// String says that a provider is at its limit, and until when.
+func (l Limit) String() string {
+	until := "until nobody knows when"
+	if !l.Until.IsZero() {
+		until = "until " + l.Until.Local().Format("15:04")
+	}
+	return fmt.Sprintf("%s takes no more, %s", Clean(l.Agent), until)
+}
+
+// BudgetWords says how much of a budget is used, or why a member is held; "" without one.
+func (s Spent) BudgetWords() string {
+	switch {
+	case s.Held != "":
+		return Clean(s.Held)
+	case s.Budget != "":
+		return fmt.Sprintf("%.0f %% of %s", 100*s.Share, s.Budget)
+	}
+	return ""
 }
 
 // Changes has the files that a member has changed.

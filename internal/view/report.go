@@ -2,7 +2,9 @@ package view
 
 import (
 	"cmp"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/teamctl/teamctl/team"
@@ -214,6 +216,44 @@ func UsageIn(points []UsagePoint, from, to time.Time) (members, tasks map[string
 		}
 	}
 	return members, tasks
+}
+
+// UsageBy returns the usage of each task, and of each day by its name, from all points of history, in
+// order: tasks by what they used, days newest first.
+func UsageBy(points []UsagePoint, day func(time.Time) string) (tasks, days []Spent) {
+	byTask, byDay := map[string]Spent{}, map[string]Spent{}
+	last := map[string]Spent{}
+	add := func(to map[string]Spent, name string, d Spent) {
+		was := to[name]
+		d.CostKnown = d.CostKnown && (was.CostKnown || !was.Known)
+		to[name] = Spent{Name: name, Known: true, Tokens: was.Tokens + d.Tokens, Cost: was.Cost + d.Cost, CostKnown: d.CostKnown}
+	}
+	for _, p := range points {
+		d := Apart(last[p.Member], p.Spent)
+		last[p.Member] = p.Spent
+		add(byDay, day(p.At), d)
+		if p.Task != "" {
+			add(byTask, p.Task, d)
+		}
+	}
+	tasks = slices.SortedFunc(maps.Values(byTask), func(a, b Spent) int {
+		return cmp.Or(cmp.Compare(b.Cost, a.Cost), cmp.Compare(b.Tokens, a.Tokens), cmp.Compare(len(a.Name), len(b.Name)), strings.Compare(a.Name, b.Name))
+	})
+	days = slices.SortedFunc(maps.Values(byDay), func(a, b Spent) int { return strings.Compare(b.Name, a.Name) })
+	return tasks, days
+}
+
+// Beyond returns what of a total no part is known for: not Known if the parts are more than that.
+func (s Spent) Beyond(parts []Spent) Spent {
+	rest := Spent{Known: s.Known, Tokens: s.Tokens, Cost: s.Cost, CostKnown: s.CostKnown}
+	for _, p := range parts {
+		rest.Tokens, rest.Cost, rest.CostKnown = rest.Tokens-p.Tokens, rest.Cost-p.Cost, rest.CostKnown && p.CostKnown
+	}
+	if rest.Tokens < 0 || rest.Cost < -0.005 {
+		return Spent{}
+	}
+	rest.Cost = max(0, rest.Cost)
+	return rest
 }
 
 // Failures reports whether the output of a failed task is in the report.

@@ -332,8 +332,9 @@ func Receipts(ctx context.Context, t *tool.Team, messages string) ([]view.Receip
 	return out, nil
 }
 
-// Usage returns the usage by member.
-func Usage(ctx context.Context, t *tool.Team) (view.Usage, error) {
+// Usage returns the usage by member, agent, task and day. Points are those that were read before, and
+// may be nil.
+func Usage(ctx context.Context, t *tool.Team, points *Points) (view.Usage, error) {
 	u, err := t.Usage(ctx)
 	if err != nil {
 		return view.Usage{}, err
@@ -355,7 +356,7 @@ func Usage(ctx context.Context, t *tool.Team) (view.Usage, error) {
 			out.Limits = append(out.Limits, view.Limit{Agent: l.Agent, Until: stamp(l.Until)})
 		}
 	}
-	return out, nil
+	return out, usageBy(ctx, t, points, &out)
 }
 
 func spent(m tool.MemberUsage) view.Spent {
