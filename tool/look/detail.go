@@ -9,9 +9,9 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/teamctl/teamctl/internal/memberlog"
 	"github.com/teamctl/teamctl/internal/plain"
@@ -434,7 +434,7 @@ func Changes(ctx context.Context, t *tool.Team, member, since string) (view.Chan
 // newFileMost is how large a file that git does not track may be to be shown as a diff.
 const newFileMost = 256 << 10
 
-// newFile is a text file that git does not track, as the patch that would add it.
+// newFile is a file that git does not track, as the patch that would add it. A large one has none.
 func newFile(dir, name string) (patch string, ok bool) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -442,18 +442,33 @@ func newFile(dir, name string) (patch string, ok bool) {
 	}
 	defer func() { _ = root.Close() }() // read only
 	info, err := root.Lstat(name)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > newFileMost || info.Size() == 0 || strings.ContainsAny(name, "\n\r\t\"") {
+	if err != nil || !info.Mode().IsRegular() || info.Size() > newFileMost {
 		return "", false
 	}
 	data, err := root.ReadFile(name)
-	if err != nil || !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 {
+	if err != nil {
 		return "", false
 	}
-	lines := strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")
+	from, to := "a/"+name, "b/"+name
+	if strings.ContainsAny(name, "\n\r\t\"\\") {
+		from, to = strconv.Quote(from), strconv.Quote(to)
+	}
+	head := fmt.Sprintf("diff --git %s %s\nnew file mode 100644\n", from, to)
+	switch {
+	case len(data) == 0:
+		return head, true
+	case bytes.IndexByte(data, 0) >= 0:
+		return head + "Binary files /dev/null and " + to + " differ\n", true
+	}
+	text := strings.ToValidUTF8(string(data), "\uFFFD")
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	var b strings.Builder
-	fmt.Fprintf(&b, "diff --git a/%s b/%s\nnew file mode 100644\n--- /dev/null\n+++ b/%s\n@@ -0,0 +1,%d @@\n", name, name, name, len(lines))
+	fmt.Fprintf(&b, "%s--- /dev/null\n+++ %s\n@@ -0,0 +1,%d @@\n", head, to, len(lines))
 	for _, l := range lines {
 		b.WriteString("+" + l + "\n")
+	}
+	if !strings.HasSuffix(text, "\n") {
+		b.WriteString("\\ No newline at end of file\n")
 	}
 	return b.String(), true
 }
