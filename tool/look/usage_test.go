@@ -8,7 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor/quota"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -28,7 +27,7 @@ func TestUsageOfTasks(t *testing.T) {
 	uses := func(task string, tokens int64) {
 		t.Helper()
 		now := team.Usage{InputTokens: tokens, CostUSD: float64(tokens) / 100, CostKnown: true}
-		err := tm.Ledger.Set(ctx, quota.SettingUsage, map[string]quota.Spent{ann.SessionKey: {Name: "ann", Agent: "claude", Conversations: map[string]team.Usage{"c": now}}})
+		err := tm.Ledger.Set(ctx, "usage", map[string]any{ann.SessionKey: map[string]any{"name": "ann", "agent": "claude", "conversations": map[string]team.Usage{"c": now}}}) // as package quota does
 		if err != nil {
 			t.Fatal(err)
 		}
