@@ -657,7 +657,7 @@ func TestFullScreenWithoutATeam(t *testing.T) {
 	}
 	s.types("Enter")
 	s.shows("Run these 2 commands")
-	s.answers("Enter", "TASKS 1")
+	s.answers("Enter", "TASKS 0")
 	s.shows("builder")
 	s.types("q")
 	s.shows("shell>")
