@@ -29,43 +29,43 @@ Values of the environment and likely secrets are masked, and paths are shortened
 <h2>Outcome</h2>
 <p>{{.Counts.Done}} of {{.Counts.Total}} tasks completed{{if .Counts.Failed}}, {{.Counts.Failed}} failed{{end}}{{if .Counts.Active}}, {{.Counts.Active}} in work{{end}}{{if .Counts.Ready}}, {{.Counts.Ready}} ready{{end}}{{if .Counts.Waiting}}, {{.Counts.Waiting}} waiting for others{{end}}{{if .Counts.Stuck}}, {{.Counts.Stuck}} stuck behind a failed one{{end}}.</p>
 <h2>Needs a look</h2>
-{{if .Needs}}<table><tr><th>what<th>member<th>text<th>since<th>command</tr>
+{{if .Needs}}<div class="wide" tabindex="0" role="region" aria-label="What needs a look"><table><tr><th>what<th>member<th>text<th>since<th>command</tr>
 {{range .Needs}}<tr><td>{{clean .Name}}<td>{{clean .Member}}<td>{{clean .Text}}<td>{{if not .Since.IsZero}}{{stamp .Since}}{{end}}<td><code>{{clean .Command}}</code></tr>
-{{end}}</table>{{else}}<p>Nothing.</p>{{end}}
+{{end}}</table></div>{{else}}<p>Nothing.</p>{{end}}
 <h2>Tasks</h2>
 {{if .Graph}}{{if .Graph.Nodes}}<figure>{{svg (.Graph.SVG .Timeline.To)}}</figure>{{if .Graph.Critical}}<p>Critical path: {{join .Graph.Critical}}.</p>{{end}}{{end}}{{else}}<p>No graph: {{clean .NoGraph}}.</p>{{end}}
 {{if .Durations.Ended}}<p>{{.Durations.Ended}} tasks ended: median {{duration .Durations.Median}}, nine of ten within {{duration .Durations.P90}}, longest {{duration .Durations.Longest}}; {{printf "%.1f" .Durations.PerHour}} completed an hour.</p>{{end}}
-<table><tr><th>task<th>state<th>member<th class="n">attempts<th class="n">took<th class="n">tokens<th class="n">cost<th>result</tr>
+<div class="wide" tabindex="0" role="region" aria-label="Tasks"><table><tr><th>task<th>state<th>member<th class="n">attempts<th class="n">took<th class="n">tokens<th class="n">cost<th>result</tr>
 {{$to := .Timeline.To}}{{range .Tasks}}<tr><td>{{clean .ID}} {{clean .Subject}}<td>{{.Sign}} {{.Status}}{{if .Stuck}}, stuck{{end}}<td>{{clean .Owner}}<td class="n">{{.Attempt}}<td class="n">{{if not .Began.IsZero}}{{duration (.Took $to)}}{{end}}<td class="n">{{.Spent.Amount}}<td class="n">{{.Spent.Money}}<td>{{clean (or .Note .Summary)}}</tr>
-{{end}}</table>
+{{end}}</table></div>
 {{if .Queue}}<h3>Queue over time</h3><figure>{{svg (queue .Queue)}}</figure>{{end}}
 <h2>Timeline</h2>
 <figure>{{svg .Timeline.SVG}}</figure>
 {{template "lanes" .Timeline}}
 <h2>Members</h2>
-<table><tr><th>member<th>agent<th class="n">restarts<th class="n">tokens<th class="n">cost<th>ends of its processes</tr>
+<div class="wide" tabindex="0" role="region" aria-label="Members"><table><tr><th>member<th>agent<th class="n">restarts<th class="n">tokens<th class="n">cost<th>ends of its processes</tr>
 {{range .Members}}<tr><td>{{clean .Name}}<td>{{clean .Agent}}<td class="n">{{.Restarts}}<td class="n">{{.Spent.Amount}}<td class="n">{{.Spent.Money}}<td>{{range .Ends}}{{clean .}}<br>{{end}}</tr>
-{{end}}</table>
+{{end}}</table></div>
 <p><small>Tokens and cost are of the turns and tasks that ended in this time; - means that the program tells none.</small></p>
 <h2>Approvals</h2>
-{{if .Approvals}}<table><tr><th>request<th>member<th>subject<th>state<th>by<th class="n">waited<th>feedback</tr>
+{{if .Approvals}}<div class="wide" tabindex="0" role="region" aria-label="Approvals"><table><tr><th>request<th>member<th>subject<th>state<th>by<th class="n">waited<th>feedback</tr>
 {{range .Approvals}}<tr><td>{{.Kind}} {{.ID}}<td>{{clean .Member}}<td>{{clean .Subject}}<td>{{.State}}<td>{{clean .By}}<td class="n">{{duration .Took}}<td>{{clean .Feedback}}</tr>
-{{end}}</table>{{else}}<p>None.</p>{{end}}
+{{end}}</table></div>{{else}}<p>None.</p>{{end}}
 <h2>Failures</h2>
 {{if not .Failures}}<p>None.</p>{{end}}{{range .Tasks}}{{if .Log}}<h3>{{clean .ID}} {{clean .Subject}}</h3><pre>{{plain .Log}}</pre>
 {{end}}{{end}}
 <h2>Merges</h2>
-{{if .Merges}}<table><tr><th>member<th>branch<th>into<th>state<th>why<th>conflicts</tr>
+{{if .Merges}}<div class="wide" tabindex="0" role="region" aria-label="Merges"><table><tr><th>member<th>branch<th>into<th>state<th>why<th>conflicts</tr>
 {{range .Merges}}<tr><td>{{clean .Member}}<td>{{clean .Branch}}<td>{{clean .Target}}<td>{{.State}}<td>{{clean .Why}}<td>{{join .Files}}</tr>
-{{end}}</table>{{else}}<p>None.</p>{{end}}
+{{end}}</table></div>{{else}}<p>None.</p>{{end}}
 <h2>Messages</h2>
 <p>{{range $i, $t := .Messages}}{{if $i}}, {{end}}{{clean $t.Name}} {{$t.N}}{{else}}None{{end}}.{{if .Delivered}} Deliveries: {{range $i, $t := .Delivered}}{{if $i}}, {{end}}{{clean $t.Name}} {{$t.N}}{{end}}.{{end}}</p>
 {{if .Diffs}}<h2>Changes</h2>
 {{range .Diffs}}<h3>{{clean .Member}}</h3>{{if .New}}<p>New files: {{join .New}}</p>{{end}}<pre>{{range $l := lines (plain .Text)}}<span{{with .Class}} class="{{.}}"{{end}}>{{range .Pieces}}{{if not .Changed}}{{.Text}}{{else if eq $l.Class "del"}}<del>{{.Text}}</del>{{else}}<ins>{{.Text}}</ins>{{end}}{{end}}</span>
 {{end}}</pre>{{end}}{{end}}
 <h2>What happened</h2>
-<table>{{range .Deeds}}<tr><td>{{stamp .At}}<td>{{clean .Text}}</tr>
-{{end}}</table>
+<div class="wide" tabindex="0" role="region" aria-label="What happened"><table>{{range .Deeds}}<tr><td>{{stamp .At}}<td>{{clean .Text}}</tr>
+{{end}}</table></div>
 </html>
 `
 
