@@ -72,6 +72,7 @@ func TestBrowser(t *testing.T) {
 	}
 	t.Run("closed", func(t *testing.T) { otherSitesInBrowser(t, b) })
 	t.Run("streams", func(t *testing.T) { streamsInBrowser(t, b) })
+	t.Run("teams", func(t *testing.T) { teamsInBrowser(t, b) })
 	t.Run("no script", func(t *testing.T) { withoutScript(t, b) })
 }
 
@@ -400,6 +401,37 @@ func streamsInBrowser(t *testing.T, b *webtest.Browser) {
 	}
 	r.f.change(func(q *view.Request) { q.State = "pending" })
 	tab.Shows("you are not logged in")
+}
+
+// teamsInBrowser: an open list of teams follows them, stays a list when one team is left, keeps the focus,
+// and says when it is cut off.
+func teamsInBrowser(t *testing.T, b *webtest.Browser) {
+	r, tab := browse(t, b, webtest.Phone)
+	demo := view.Glance{Team: "demo", Total: 3}
+	r.f.list(demo, view.Glance{Team: "other"})
+	tab.Go(r.srv.URL + "/")
+	tab.Shows("other")
+	webtest.Eval[any](tab, `(document.querySelector('main a').focus(), null)`)
+	demo.Needs = 2
+	r.f.list(demo, view.Glance{Team: "other"}, view.Glance{Team: evil})
+	tab.Shows("demo !2 0/3")
+	tab.Shows(evil)
+	tab.Until("the focus", `document.activeElement.getAttribute('href') === '/t/demo'`)
+	tab.Fits()
+	r.f.list(demo)
+	tab.Until("a list of one", `!document.body.innerText.includes('other') && location.pathname === '/'`)
+	tab.Shows("demo !2 0/3")
+	tab.Fine(r.srv.URL)
+	addr := r.srv.Listener.Addr().String()
+	r.srv.CloseClientConnections()
+	r.srv.Close()
+	tab.Shows("The connection is lost since")
+	r.f.list()
+	r.s = &Server{Home: r.f, Sessions: r.store}
+	r.serveAt(addr)
+	tab.Shows("There is no team yet.")
+	tab.Until("nothing said of the connection", `!document.getElementById('said').textContent.includes('lost')`)
+	_ = tab.Wrong()
 }
 
 // withoutScript: without JavaScript the page can be read.

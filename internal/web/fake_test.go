@@ -24,18 +24,38 @@ type fake struct {
 	screen  string // what the screen of ann shows below the first line
 	long    bool   // it has more tasks than a snapshot
 	ready   string // what would be merged
+	teams   []view.Glance
+	listed  chan struct{} // the teams have changed
 }
 
 func newFake() *fake {
-	return &fake{screen: "two", changed: make(chan struct{}, 10), request: view.Request{
+	return &fake{screen: "two", changed: make(chan struct{}, 10), listed: make(chan struct{}, 10), teams: []view.Glance{{Team: "demo"}}, request: view.Request{
 		ID: 1, Kind: view.NeedPermission, State: "pending", Member: "ann", Subject: evil, Tool: "Bash", Command: "echo \u202e " + evil, Asked: time.Now(),
 	}}
 }
 
 func (f *fake) Teams(ctx context.Context, _ <-chan bool, each func([]view.Glance)) error {
-	each([]view.Glance{{Team: "demo"}})
-	<-ctx.Done()
-	return ctx.Err()
+	for {
+		f.mu.Lock()
+		list := slices.Clone(f.teams)
+		f.mu.Unlock()
+		if each(list); ctx.Err() != nil {
+			return ctx.Err()
+		}
+		select {
+		case <-f.listed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// list changes the list of teams.
+func (f *fake) list(teams ...view.Glance) {
+	f.mu.Lock()
+	f.teams = teams
+	f.mu.Unlock()
+	f.listed <- struct{}{}
 }
 
 func (f *fake) Open(context.Context, string) (view.Team, error) { return f, nil }

@@ -24,6 +24,8 @@ const (
 	// alive is how often a client that gets no events gets a comment, which shows a connection
 	// that has ended, and after which its session is looked at.
 	alive = 20 * time.Second
+	// partHeader marks requests of the script for the part of a document that changes.
+	partHeader = "X-Teamctl-Part"
 )
 
 func (s *Server) teams(v visit) {
@@ -32,11 +34,12 @@ func (s *Server) teams(v visit) {
 		s.fail(v, err)
 		return
 	}
-	if len(list) == 1 && list[0].Unread == "" {
+	part := v.Header.Get(partHeader) != "" // an open list stays one
+	if len(list) == 1 && list[0].Unread == "" && !part {
 		http.Redirect(v.w, v.Request, "/t/"+url.PathEscape(list[0].Team), http.StatusSeeOther)
 		return
 	}
-	s.write(v.w, http.StatusOK, page.Doc{Kind: "teams", Teams: list, CSRF: v.csrf, Now: time.Now()})
+	s.write(v.w, http.StatusOK, page.Doc{Kind: "teams", Teams: list, CSRF: v.csrf, Now: time.Now(), Part: part})
 }
 
 // home leads to what a notification has named, or to what needs a person.
@@ -67,7 +70,7 @@ func (s *Server) show(v visit) {
 		s.fail(v, err)
 		return
 	}
-	d := page.Doc{Kind: v.PathValue("view"), Team: name, Snapshot: x, CSRF: v.csrf, ReadOnly: s.ReadOnly, Now: time.Now(), Part: v.Header.Get("X-Teamctl-Part") != ""}
+	d := page.Doc{Kind: v.PathValue("view"), Team: name, Snapshot: x, CSRF: v.csrf, ReadOnly: s.ReadOnly, Now: time.Now(), Part: v.Header.Get(partHeader) != ""}
 	if err := s.fill(v, t, &d); err != nil {
 		s.fail(v, err)
 		return
@@ -213,7 +216,31 @@ func (s *Server) events(v visit) {
 	}
 	h, leave := s.watch(v.Context(), name, t)
 	defer leave()
-	send := s.stream(v)
+	changes(v.Context(), h, s.stream(v), func(x view.Snapshot) any {
+		return map[string]any{"line": view.GlanceOf(x).String(), "needs": len(view.Waiting(x.Needs))}
+	})
+}
+
+// teamsEvents tells a client that a line of the list of teams has changed.
+func (s *Server) teamsEvents(v visit) {
+	h, leave := s.watchTeams(v.Context())
+	defer leave()
+	var last []string
+	changes(v.Context(), h, s.stream(v), func(list []view.Glance) any {
+		lines := make([]string, len(list))
+		for i, g := range list {
+			lines[i] = g.String()
+		}
+		if last != nil && slices.Equal(last, lines) {
+			return nil
+		}
+		last = lines
+		return map[string]any{"lines": lines}
+	})
+}
+
+// changes sends the changes of a hub as one makes events of them; nil is not sent.
+func changes[T any](ctx context.Context, h *hub[T], send func(event string, x any) bool, one func(T) any) {
 	for {
 		x, next, err := h.get()
 		switch {
@@ -221,11 +248,11 @@ func (s *Server) events(v visit) {
 			send("lost", map[string]string{"why": plain.Text(err.Error())})
 			return
 		case x != nil:
-			if !send("change", map[string]any{"line": view.GlanceOf(*x).String(), "needs": len(view.Waiting(x.Needs))}) {
+			if event := one(*x); event != nil && !send("change", event) {
 				return
 			}
 		}
-		if !rest(v.Context(), next, func() bool { return send("", nil) }) {
+		if !rest(ctx, next, func() bool { return send("", nil) }) {
 			return
 		}
 	}

@@ -28,8 +28,9 @@ type Server struct {
 	ReadOnly bool
 	Log      func(format string, args ...any) // of what goes wrong; nil: nowhere
 
-	mu   sync.Mutex
-	hubs map[string]*hub
+	mu    sync.Mutex
+	hubs  map[string]*hub[view.Snapshot] // by team
+	lists map[string]*hub[[]view.Glance] // the list of teams, without a name
 }
 
 const (
@@ -47,6 +48,7 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("GET /screen.css", asset("text/css; charset=utf-8", page.ScreenStyle))
 	mux.HandleFunc("GET /login", s.login)
 	mux.Handle("GET /{$}", s.member(s.teams))
+	mux.Handle("GET /events", s.member(s.teamsEvents))
 	mux.Handle("GET /t/{team}", s.member(s.home))
 	mux.Handle("GET /t/{team}/{view}", s.member(s.show))
 	mux.Handle("GET /t/{team}/{view}/{id}", s.member(s.show))

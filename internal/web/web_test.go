@@ -1,9 +1,7 @@
 package web
 
 import (
-	"bufio"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -430,70 +428,6 @@ func TestPlan(t *testing.T) {
 	}
 	if text := r.body("/t/demo/approval/1"); strings.Contains(text, "data-line") || strings.Contains(text, "data-action") || !strings.Contains(text, "draft 1") {
 		t.Errorf("a plan that was answered:\n%s", text)
-	}
-}
-
-// lines reads a stream of events.
-func (r *rig) lines(path string) (next func() string, close func()) {
-	r.Helper()
-	res := r.do(http.MethodGet, path, "", nil)
-	if res.StatusCode != http.StatusOK {
-		r.Fatal(res.Status)
-	}
-	in := bufio.NewScanner(res.Body)
-	return func() string {
-		r.Helper()
-		for in.Scan() {
-			if text, ok := strings.CutPrefix(in.Text(), "data: "); ok {
-				return text
-			}
-		}
-		return ""
-	}, func() { _ = res.Body.Close() }
-}
-
-// A change reaches every client, at most four times a second, and a new server has the sessions of
-// the one before.
-func TestEvents(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	began := time.Now()
-	next, stop := r.lines("/t/demo/events")
-	defer stop()
-	if text := next(); text != `{"line":"demo !1 ✗1 0/1","needs":1}` {
-		t.Error(text)
-	}
-	if status, text := r.post(r.approval(), nil); status != http.StatusOK {
-		t.Fatal(status, text)
-	}
-	if text := next(); text != `{"line":"demo ✗1 0/1","needs":0}` {
-		t.Error(text)
-	}
-	if took := time.Since(began); took < tick {
-		t.Errorf("two events within %v", took)
-	}
-	r.srv.CloseClientConnections()
-	if text := next(); text != "" {
-		t.Error(text)
-	}
-	r.s = &Server{Home: r.f, Sessions: r.store}
-	r.serve()
-	again, stopAgain := r.lines("/t/demo/events")
-	defer stopAgain()
-	if text := again(); text != `{"line":"demo ✗1 0/1","needs":0}` {
-		t.Error(text)
-	}
-}
-
-// The screen of a member is text and colours.
-func TestScreen(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	next, stop := r.lines("/t/demo/screen/ann/events")
-	defer stop()
-	var got struct{ Lines [][]string }
-	if err := json.Unmarshal([]byte(next()), &got); err != nil || fmt.Sprintf("%q", got.Lines) != fmt.Sprintf("%q", [][]string{{"f1", evil}, {"", "two"}}) {
-		t.Errorf("%q, %v", got.Lines, err)
 	}
 }
 

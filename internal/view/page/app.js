@@ -1,7 +1,7 @@
 'use strict';
 (() => {
-  const body = document.body, base = body.dataset.base, said = document.getElementById('said');
-  if (!base) return;
+  const body = document.body, base = body.dataset.base || '', said = document.getElementById('said'); // the list of teams has no base
+  if (!body.dataset.kind) return;
   const say = (text) => { said.textContent = text; };
   const line = document.getElementById('line');
   const main = document.getElementById('main');
@@ -35,8 +35,7 @@
     const d = JSON.parse(e.data);
     if (since) { say(''); since = null; }
     main.classList.remove('lost');
-    document.title = 'teamctl ' + d.line;
-    line.textContent = 'teamctl ' + d.line;
+    if (line) document.title = line.textContent = 'teamctl ' + d.line;
     load();
   });
   events.addEventListener('lost', (e) => {
