@@ -35,7 +35,8 @@ func (g Graph) Mermaid(now time.Time) string {
 	var b strings.Builder
 	b.WriteString("flowchart LR\n")
 	names := map[string]string{}
-	escape := strings.NewReplacer("#", "#35;", `"`, "#quot;", "<", "#lt;", ">", "#gt;", "`", "#96;", `\`, "#92;")
+	// Mermaid looks for %%{ (a directive), $$ (a formula), and style with a colon (CSS) in quoted text too.
+	escape := strings.NewReplacer("#", "#35;", `"`, "#quot;", "<", "#lt;", ">", "#gt;", "`", "#96;", `\`, "#92;", "%", "#37;", ":", "#58;", "&", "#amp;", "$", "#36;")
 	for i, n := range g.Nodes {
 		names[n.ID] = fmt.Sprintf("n%d", i)
 		fmt.Fprintf(&b, "  n%d[\"%s\"]:::%s\n", i, escape.Replace(n.label(now)), n.class())

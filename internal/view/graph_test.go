@@ -188,9 +188,10 @@ func TestGraphFormats(t *testing.T) {
 	t.Parallel()
 	tasks, deps := sampleGraph()
 	tasks[0].Subject = "x\"]; click <script>\x1b[31m `y` \\"
+	tasks[2].Subject = "%%{init: {}}%% $$x$$ &lt;"
 	g := newGraph(t, tasks, deps)
 	mermaid := g.Mermaid(graphNow)
-	for _, want := range []string{"flowchart LR\n", `n0["✓ 1 x#quot;]; click #lt;script#gt; #96;y#96; #92; 14s"]:::done`, "  n2 ==> n4\n", "  n0 --> n3\n", "classDef failed "} {
+	for _, want := range []string{"flowchart LR\n", `n0["✓ 1 x#quot;]; click #lt;script#gt; #96;y#96; #92; 14s"]:::done`, `#37;#37;{init#58; {}}#37;#37; #36;#36;x#36;#36; #amp;lt; `, "  n2 ==> n4\n", "  n0 --> n3\n", "classDef failed "} {
 		if !strings.Contains(mermaid, want) {
 			t.Errorf("no %q in %s", want, mermaid)
 		}
