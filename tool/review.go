@@ -345,18 +345,19 @@ func (t *Team) markReviewed(ctx context.Context, c Caller, m ledger.Member, path
 	return t.as(c).MarkReviewed(ctx, f)
 }
 
-// lastReview returns the commit that the caller saw when it last sent comments; "" if it never did.
-func (t *Team) lastReview(ctx context.Context, c Caller, m ledger.Member) (string, error) {
+// lastReview returns the round of comments that the caller sent last, with the commit that it saw; the
+// zero value if it has sent none.
+func (t *Team) lastReview(ctx context.Context, c Caller, m ledger.Member) (ledger.Round, error) {
 	rounds, err := t.Ledger.Rounds(ctx, m.SessionKey)
 	if err != nil {
-		return "", err
+		return ledger.Round{}, err
 	}
 	for _, r := range slices.Backward(rounds) {
 		if r.Author == c.Name && r.Tip != "" {
-			return r.Tip, nil
+			return r, nil
 		}
 	}
-	return "", nil
+	return ledger.Round{}, nil
 }
 
 // SentReview is a round of comments that was sent.

@@ -122,6 +122,8 @@ type WorktreeDiff struct {
 	Repo      string   `json:"repo,omitempty"`
 	Branch    string   `json:"branch,omitempty"`
 	Base      string   `json:"base,omitempty"`
+	Task      string   `json:"task,omitempty"`  // the comparison is with its claim
+	Round     int      `json:"round,omitempty"` // the comparison is with this round of comments
 	Diff      string   `json:"diff"`
 	Untracked []string `json:"untracked,omitempty"`
 }
@@ -180,7 +182,9 @@ func (t *Team) diffSince(ctx context.Context, c Caller, r *worktree.Repo, m ledg
 		}
 		var at int64
 		for _, x := range tasks {
-			at = max(at, x.ClaimedAt)
+			if x.ClaimedAt > at {
+				at, d.Task = x.ClaimedAt, x.ID
+			}
 		}
 		if at != 0 {
 			if from, err = r.TipBefore(ctx, m.Worktree, time.UnixMilli(at)); err != nil {
@@ -188,18 +192,18 @@ func (t *Team) diffSince(ctx context.Context, c Caller, r *worktree.Repo, m ledg
 			}
 		}
 	case SinceReview:
-		tip, err := t.lastReview(ctx, c, m)
+		last, err := t.lastReview(ctx, c, m)
 		if err != nil {
 			return err
 		}
-		if tip != "" {
+		if tip := last.Tip; tip != "" {
 			// What the author saw may have files that git does not track: they are compared
 			// with what would be saved of the worktree now.
 			now, _, err := r.Checkpoint(ctx, m.Worktree, t.Layout.Key, m.Name, "look at the changes")
 			if err != nil {
 				return err
 			}
-			d.Base = tip
+			d.Base, d.Round = tip, last.Round
 			d.Diff, err = r.DiffTo(ctx, m.Worktree, tip, now, stat)
 			return err
 		}
@@ -209,6 +213,42 @@ func (t *Team) diffSince(ctx context.Context, c Caller, r *worktree.Repo, m ledg
 	}
 	d.Diff, d.Untracked, err = r.DiffFrom(ctx, m.Worktree, from, stat)
 	return err
+}
+
+// BaseBranch returns the branch that has the commit at which a member's branch began: the target of the
+// member's newest merge, or else the branch checked out in its repository; "" if neither has the commit.
+func (t *Team) BaseBranch(ctx context.Context, m ledger.Member) (string, error) {
+	if m.Base == "" {
+		return "", nil
+	}
+	r, err := t.repo(ctx, m.Spec.Repo)
+	if err != nil {
+		return "", err
+	}
+	merges, err := t.Ledger.Merges(ctx, true, 0)
+	if err != nil {
+		return "", err
+	}
+	target, newest := "", int64(0)
+	for _, x := range merges {
+		if x.Session == m.SessionKey && x.ID > newest {
+			target, newest = x.Target, x.ID
+		}
+	}
+	main, err := r.MainBranch(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, branch := range slices.Compact([]string{target, main}) {
+		if branch == "" {
+			continue
+		}
+		// A branch that was deleted since is not the base.
+		if has, err := r.IsAncestor(ctx, m.Base, "refs/heads/"+branch); err == nil && has {
+			return branch, nil
+		}
+	}
+	return "", ctx.Err()
 }
 
 // tasksLooked is how many of a member's newest tasks are looked at for the one it claimed last.

@@ -144,6 +144,57 @@ func TestMergeGivesTheOwnerATask(t *testing.T) {
 	}
 }
 
+// TestBaseBranch checks that changes are named after the branch that has the commit at which the member's branch
+// began: the target of its last merge, else the branch checked out in the repository, if they have it.
+func TestBaseBranch(t *testing.T) {
+	t.Parallel()
+	g := newTreeRig(t)
+	ctx := t.Context()
+	ann := g.join("ann", "worker", map[string]string{"ann": "x"})
+	is := func(want string) {
+		t.Helper()
+		got, err := g.BaseBranch(ctx, ann)
+		g.ok(err)
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	is("main")
+	_, err := g.Merge(ctx, Person(), MergeIn{Members: []string{"ann"}, Into: "release"})
+	g.ok(err)
+	is("release")
+	g.git(g.root, "branch", "-D", "release")
+	is("main")
+	g.git(g.root, "checkout", "--quiet", "--orphan", "other")
+	g.commit(g.root)
+	is("")
+	ann.Base = ""
+	is("")
+}
+
+// TestDiffSinceNames checks that a diff names the task and the round of comments that it is since.
+func TestDiffSinceNames(t *testing.T) {
+	t.Parallel()
+	g := newTreeRig(t)
+	ctx := t.Context()
+	ann := g.join("ann", "worker", map[string]string{"ann": "x"})
+	made, err := g.Ledger.CreateTasks(ctx, []ledger.NewTask{{Subject: "one"}, {Subject: "two"}}, "lead")
+	g.ok(err)
+	_, err = g.Ledger.Claim(ctx, ledger.ClaimIn{Owner: ann.SessionKey, ID: made[1].ID})
+	g.ok(err)
+	_, err = g.ReviewAdd(ctx, Person(), ReviewAddIn{Member: "ann", File: "ann", Text: "why?"})
+	g.ok(err)
+	_, err = g.ReviewSend(ctx, Person(), "ann", false)
+	g.ok(err)
+	for since, want := range map[Since]WorktreeDiff{SinceTask: {Task: made[1].ID}, SinceReview: {Round: 1}, "": {}} {
+		diffs, err := g.WorktreeDiffsSince(ctx, Person(), []string{"ann"}, false, since)
+		g.ok(err)
+		if got := diffs[0]; got.Task != want.Task || got.Round != want.Round {
+			t.Errorf("since %q: task %q, round %d", since, got.Task, got.Round)
+		}
+	}
+}
+
 // A merge that was killed leaves rows in every open state: the next one completes them, and nothing
 // is merged or reported twice.
 func TestMergeResumes(t *testing.T) {

@@ -308,18 +308,8 @@ func (m *model) fileRows() group {
 		})
 	}
 	s.title = "CHANGES"
-	if m.changes.Member != "" { // the most important first: it may be cut
-		s.title += " of " + view.Clean(m.changes.Member)
-		if m.since != "" {
-			s.title += ", " + view.SinceWords(m.since)
-		}
-		if n := m.changes.Drafts(); n > 0 {
-			s.title += "  " + m.keys.hint("send-review", fmt.Sprintf("send %d", n))
-		}
-		if round, open, handled := m.changes.LastRound(); round > 0 {
-			s.title += fmt.Sprintf("  round %d: %d open, %d handled", round, open, handled)
-		}
-		s.title += fmt.Sprintf("  %d files  +%d -%d", len(m.files), added, removed)
+	if m.changes.Member != "" {
+		m.changesHead(&s, added, removed)
 	}
 	for _, f := range m.changes.Untracked {
 		s.items = append(s.items, item{id: "file:" + f, text: f + " untracked",
@@ -328,6 +318,29 @@ func (m *model) fileRows() group {
 			}})
 	}
 	return s
+}
+
+// changesHead sets the title of the files: whose changes they are and what they are compared with. The
+// counts follow it, and stay longest where it is narrow.
+func (m *model) changesHead(s *group, added, removed int) {
+	name, compared := view.Clean(m.changes.Member), m.changes.Compared()
+	if compared == "" && m.since != "" { // they are being read
+		compared = view.SinceWords(m.since)
+	}
+	whole := strings.TrimSpace(name + " " + compared)
+	s.title, s.titles = "CHANGES of "+whole, []string{whole, name}
+	lines := fmt.Sprintf("+%d -%d", added, removed)
+	s.parts = [][]string{{files(len(m.files)) + "  " + lines, lines}}
+	if round, open, handled := m.changes.LastRound(); round > 0 {
+		s.parts = append(s.parts, []string{fmt.Sprintf("round %d: %d open, %d handled", round, open, handled), fmt.Sprintf("%d open", open)})
+	}
+	if n := m.changes.Drafts(); n > 0 {
+		s.parts = append(s.parts, []string{m.keys.hint("send-review", fmt.Sprintf("send %d", n)), fmt.Sprintf("%d unsent", n)})
+	}
+}
+
+func files(n int) string {
+	return map[bool]string{true: "1 file", false: fmt.Sprintf("%d files", n)}[n == 1]
 }
 
 // diffLines are the changes of the selected file, with what was said about them.

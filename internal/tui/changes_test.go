@@ -34,7 +34,7 @@ diff --git a/price.go b/price.go
 func reviewed(comments ...view.Comment) *model {
 	m := shownOf(crowd(8), 120, 24)
 	m.at = inChanges
-	m.setChanges(view.Changes{Member: "worker-1", Comments: comments, Reviewed: map[string]bool{"price.go": true}}, view.ParseDiff(cartPatch))
+	m.setChanges(view.Changes{Member: "worker-1", Against: "main", Comments: comments, Reviewed: map[string]bool{"price.go": true}}, view.ParseDiff(cartPatch))
 	m.refresh()
 	m.choose("file:cart.go")
 	return m
@@ -50,6 +50,41 @@ func TestChangesFrame(t *testing.T) {
 	)
 	m.enterDiff()
 	golden(t, "changes.txt", text(m.draw()))
+}
+
+// TestChangesHead checks that the head of the changes names what they are compared with, and that whole
+// parts of it are left out where it is narrow, the counts last.
+func TestChangesHead(t *testing.T) {
+	t.Parallel()
+	said := []view.Comment{{Name: "3.1", State: "open"}, {Name: "3.2", State: "handled"}, {Name: "4.1", State: "draft"}}
+	for _, c := range []struct {
+		of   view.Changes
+		cols int
+		want string
+	}{
+		{view.Changes{Member: "cart", Against: "main", Comments: said}, 109, "CHANGES of cart against main  2 files  +3 -2  round 3: 1 open, 1 handled  S send 1"},
+		{view.Changes{Member: "cart", Against: "main", Comments: said}, 120, "CHANGES of cart against main  2 files  +3 -2"},
+		{view.Changes{Member: "cart", Against: "main", Comments: said}, 80, "CHANGES of cart against main  2 files  +3 -2  round 3: 1 open, 1 handled"},
+		{view.Changes{Member: "cart", Against: "main", Comments: said}, 40, "CHANGES of cart against main  +3 -2"},
+		{view.Changes{Member: "cart", Base: "0123456789abcdef"}, 80, "CHANGES of cart against 0123456  2 files  +3 -2"},
+		{view.Changes{Member: "cart", Base: "0123456789abcdef", Against: "main", Since: "task", Task: "12"}, 80, "CHANGES of cart since task 12  2 files  +3 -2"},
+		{view.Changes{Member: "cart", Since: "review", Round: 3}, 80, "CHANGES of cart since round 3  2 files  +3 -2"},
+		{view.Changes{Member: "cart", Base: "HEAD", Since: "commit"}, 40, "CHANGES of cart against its last commit"},
+		{view.Changes{Member: "refactor-payments", Against: "release/2026.11"}, 40, "refactor-payments  2 files  +3 -2"},
+	} {
+		m := reviewed()
+		m.cols = c.cols
+		m.setChanges(c.of, m.files)
+		m.sections = m.build()
+		for _, l := range m.draw().lines {
+			if l = strip(l); strings.Contains(l, c.of.Member) {
+				if l, _, _ = strings.Cut(l, "│"); strings.TrimSpace(l) != c.want {
+					t.Errorf("%d columns of %+v: %q, want %q", c.cols, c.of, strings.TrimSpace(l), c.want)
+				}
+				break
+			}
+		}
+	}
 }
 
 // TestCommentTarget checks that a comment refers to the line of the cursor, to the marked lines or to the

@@ -411,9 +411,9 @@ func (m *model) list(f *frame, s group, left, width, height int) []string {
 		return nil
 	}
 	out := []string{}
-	title := " " + s.title
+	title := " " + s.head(width-1)
 	if s.id == "needs" && len(s.items) > 0 {
-		title = " " + m.style.Yellow(s.title)
+		title = " " + m.style.Yellow(s.head(width-1))
 	} else {
 		title = m.style.Dim(title)
 	}

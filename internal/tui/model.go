@@ -134,6 +134,8 @@ func newModel() *model {
 // group is a list with a heading.
 type group struct {
 	id, title string
+	titles    []string   // shorter titles, the longest first
+	parts     [][]string // what follows the title as far as it fits, the longest first of each
 	items     []item
 	note      string // what stands there while there are no items
 	tasks     bool   // the list of the tasks
@@ -144,6 +146,26 @@ func (s group) noteLines(width int) []string {
 		return nil
 	}
 	return wrapped(s.note, width-4)
+}
+
+// head returns the title in a width, with the parts that fit: they are left out from the last one on.
+func (s group) head(width int) string {
+	title := s.title
+	for _, t := range s.titles {
+		if view.Width(title) <= width {
+			break
+		}
+		title = t
+	}
+	for _, p := range s.parts {
+		for _, text := range p {
+			if longer := title + "  " + text; view.Width(longer) <= width {
+				title = longer
+				break
+			}
+		}
+	}
+	return title
 }
 
 // height returns how many lines show all of a group.
@@ -271,6 +293,8 @@ func (m *model) refresh() {
 				if n := m.searched(); n != "" && len(fresh[i].items) == 0 {
 					fresh[i].note = "none" + n + " so far"
 				}
+			case all > 0 && s.parts != nil:
+				fresh[i].parts = append([][]string{{fmt.Sprintf("%d of %d shown", len(fresh[i].items), all)}}, s.parts...)
 			case all > 0:
 				fresh[i].title += fmt.Sprintf(", %d of %d shown", len(fresh[i].items), all)
 			}

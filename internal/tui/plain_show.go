@@ -174,6 +174,9 @@ func (t *talk) changesOf(name string) {
 	if c.Why != "" {
 		t.say("%s.", c.Why)
 	}
+	if words := c.Compared(); words != "" {
+		t.say("changes of %s %s.", c.Member, words)
+	}
 	for _, f := range view.ParseDiff(c.Patch) {
 		reviewed := ""
 		if c.Reviewed[f.Path] {

@@ -236,6 +236,10 @@ func (s Spent) BudgetWords() string {
 type Changes struct {
 	Member    string   `json:"member"`
 	Base      string   `json:"base"`                // commit of the comparison
+	Against   string   `json:"against,omitempty"`   // branch that has Base, if the changes are those since the member's branch began
+	Since     string   `json:"since,omitempty"`     // one of Sinces
+	Task      string   `json:"task,omitempty"`      // the changes are those since its claim
+	Round     int      `json:"round,omitempty"`     // the changes are those since this round of comments
 	Patch     string   `json:"patch"`               // unified diff
 	Untracked []string `json:"untracked,omitempty"` // files unknown to git
 	// Also has other members that have changed a file.
@@ -274,6 +278,28 @@ func drafts(list []Comment) (n int) {
 		}
 	}
 	return n
+}
+
+// shortCommit is how much of a commit is shown.
+const shortCommit = 7
+
+// Compared says what the changes are compared with: "against main", "since task 7"; "" while it is not
+// known.
+func (c Changes) Compared() string {
+	base := Clean(c.Base)
+	switch {
+	case c.Since == "commit":
+		return "against its last commit"
+	case c.Task != "":
+		return "since task " + Clean(c.Task)
+	case c.Round > 0:
+		return fmt.Sprintf("since round %d", c.Round)
+	case c.Against != "":
+		return "against " + Clean(c.Against)
+	case base == "":
+		return ""
+	}
+	return "against " + base[:min(len(base), shortCommit)]
 }
 
 // LastRound is the round of comments that was sent last, 0 for none, and how many of them

@@ -381,7 +381,7 @@ func spent(m tool.MemberUsage) view.Spent {
 // Changes returns what a member has changed, since one of view.Sinces, and what was said
 // about it.
 func Changes(ctx context.Context, t *tool.Team, member, since string) (view.Changes, error) {
-	c := view.Changes{Member: member}
+	c := view.Changes{Member: member, Since: since}
 	m, err := t.Member(ctx, member)
 	if err != nil {
 		return c, err
@@ -395,7 +395,12 @@ func Changes(ctx context.Context, t *tool.Team, member, since string) (view.Chan
 		return c, err
 	}
 	if len(diffs) == 1 {
-		c.Base, c.Patch = diffs[0].Base, diffs[0].Diff
+		c.Base, c.Patch, c.Task, c.Round = diffs[0].Base, diffs[0].Diff, diffs[0].Task, diffs[0].Round
+		if c.Base == m.Base {
+			if c.Against, err = t.BaseBranch(ctx, m); err != nil {
+				return c, err
+			}
+		}
 		for _, name := range diffs[0].Untracked {
 			if patch, ok := newFile(m.Worktree, name); ok {
 				c.Patch += patch

@@ -324,7 +324,7 @@ var livePage = sync.OnceValue(func() *template.Template {
 			}
 			return "same"
 		},
-		"join": strings.Join, "visible": visible, "path": url.PathEscape, "where": where, "short": short, "amount": view.Spent.Words,
+		"join": strings.Join, "visible": visible, "path": url.PathEscape, "where": where, "amount": view.Spent.Words,
 	}
 	t := template.New("live").Funcs(funcs).Funcs(f)
 	return template.Must(t.Parse(string(file("live.html"))))
@@ -339,8 +339,6 @@ func Live(w io.Writer, d Doc) error {
 	return livePage().ExecuteTemplate(w, name, d)
 }
 
-// short is the part of a commit's id by which people know it.
-func short(commit string) string { return commit[:min(len(commit), 12)] }
 
 // visible shows what a command has that is not seen, line by line.
 func visible(s string) string {
