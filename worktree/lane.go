@@ -230,8 +230,9 @@ func (l *lane) gate(ctx context.Context, commit string, items []team.LaneItem) (
 	if g, ok := l.gated[key]; ok {
 		return g, nil
 	}
+	g := gated{log: filepath.Join(l.in.Logs, time.Now().UTC().Format("20060102T150405.000")+"-"+short(commit)+".log")}
 	if len(items) > 0 {
-		if err := l.note(ctx, team.LaneNote{State: team.LaneGating, Items: items}); err != nil {
+		if err := l.note(ctx, team.LaneNote{State: team.LaneGating, Items: items, Log: g.log}); err != nil {
 			return gated{}, err
 		}
 	}
@@ -239,7 +240,6 @@ func (l *lane) gate(ctx context.Context, commit string, items []team.LaneItem) (
 	if err != nil {
 		return gated{}, err
 	}
-	g := gated{log: filepath.Join(l.in.Logs, time.Now().UTC().Format("20060102T150405.000")+"-"+short(commit)+".log")}
 	for _, command := range l.in.Gates {
 		g.ran, err = RunCommand(ctx, Command{Run: command, Dir: t.path, Limit: l.in.GateLimit, Log: g.log, Scope: l.scope,
 			Env: append([]string{"TEAMCTL_GATE=1", "TEAMCTL_TARGET=" + l.in.Target}, l.in.Env...)})

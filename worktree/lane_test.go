@@ -145,6 +145,11 @@ func TestLaneTwenty(t *testing.T) {
 					if !cmp.Equal(n.Files, []string{want}) {
 						t.Errorf("%+v", n)
 					}
+				case team.LaneGating: // its log is known while it runs
+					log, err := os.ReadFile(n.Log)
+					if err != nil || !strings.HasPrefix(string(log), "$ test ! -e broken\n") {
+						t.Errorf("%v %+v", err, n)
+					}
 				case team.LaneRed:
 					log, err := os.ReadFile(n.Log)
 					if err != nil || !strings.Contains(string(log), "test ! -e broken") || n.Ran.Status != 1 {

@@ -96,6 +96,10 @@ func (s *screenTeam) TaskLog(ctx context.Context, id string, attempt int) (view.
 	return look.TaskLog(ctx, s.team, id, attempt)
 }
 
+func (s *screenTeam) GateLog(ctx context.Context, merge int64, each func(view.Merge, view.LogPart)) error {
+	return look.GateLog(ctx, s.team, merge, each)
+}
+
 func (s *screenTeam) Log(ctx context.Context, kind string, all bool) ([]view.Event, error) {
 	return look.Log(ctx, s.team, kind, all)
 }

@@ -245,6 +245,9 @@ func (m *model) changeKeys() []string {
 	k := m.keys
 	main := []string{"comment", "edit-comment", "send-review", "reviewed", "not-reviewed", "merge-ready"}
 	actions := m.actionKeys(main...)
+	if it, ok := m.row(); ok && it.on.Merge != nil && !it.gone {
+		return append([]string{k.hint("open", "gate log")}, actions...)
+	}
 	if m.changes.Member == "" || len(actions) == 0 {
 		return actions
 	}

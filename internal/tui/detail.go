@@ -394,7 +394,7 @@ func (m *model) mergeLines(x view.Merge, width, height int) []string {
 			lines = append(lines, wrapped(text, width)...)
 		}
 	}
-	put(m.style.Bold(fmt.Sprintf("merge %d of %s into %s: %s", x.ID, view.Clean(x.Branch), view.Clean(x.Target), x.State)))
+	put(m.style.Bold(x.Title()))
 	put("asked " + x.Asked.Local().Format("15:04:05"))
 	put(safe(x.Why))
 	for _, file := range x.Files {
@@ -405,6 +405,7 @@ func (m *model) mergeLines(x view.Merge, width, height int) []string {
 	}
 	if x.Log != "" {
 		put("log: " + plain.Visible(x.Log))
+		put(m.style.Dim(m.keys.hint("open", "shows what the gate has printed")))
 	}
 	return m.scrolled(lines, height)
 }

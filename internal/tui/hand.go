@@ -348,6 +348,8 @@ func (r *run) open() {
 	case on.Need != nil && on.Need.Kind == view.NeedMail:
 		m.wanted = on.Need.Message
 		r.goTo(inMail)
+	case m.at == inChanges && on.Merge != nil:
+		r.openGateLog(*on.Merge)
 	case m.at == inChanges:
 		m.enterDiff()
 	case on.Thing == view.OnTask && on.Task != nil && (m.at == inTasks || on.Need != nil):

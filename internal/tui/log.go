@@ -18,6 +18,9 @@ type logged struct {
 	task    string
 	attempt int // 0: the newest
 	from    place
+	merge   int64 // whose gates it is of, 0 for a task
+	title   string
+	stop    context.CancelFunc // of what follows it, nil if nothing does
 	row     string // that was selected there
 	have    bool
 	why     string // why it could not be read
@@ -35,8 +38,64 @@ func (r *run) openLog(task string) {
 	if from == inLog || from == inScreen && m.screenFrom == inLog {
 		from, row = m.logged.from, m.logged.row
 	}
+	r.stopGateLog()
 	m.logged = logged{task: task, from: from, row: row}
 	r.goTo(inLog)
+}
+
+// openGateLog shows what the gates of a merge have printed, from its end, and follows it while the merge
+// is in progress.
+func (r *run) openGateLog(x view.Merge) {
+	m := r.m
+	m.logged = logged{merge: x.ID, from: m.at, row: m.cursor}
+	r.goTo(inLog)
+}
+
+// followGate follows the log of a gate that is shown, unless the merge has ended.
+func (r *run) followGate() {
+	m, t := r.m, r.team
+	id := m.logged.merge
+	if m.logged.stop != nil || m.logged.have && !m.logged.log.To.IsZero() {
+		return
+	}
+	ctx, cancel := context.WithCancel(r.teamCtx)
+	m.logged.stop = cancel
+	r.all.Go(func() {
+		defer r.caught()
+		show := func(change func(*model)) {
+			select {
+			case r.changes <- func(m *model) {
+				if ctx.Err() == nil {
+					change(m)
+				}
+			}:
+			case <-ctx.Done():
+			}
+		}
+		err := t.GateLog(ctx, id, func(x view.Merge, p view.LogPart) { show(func(m *model) { m.setGateLog(x, p) }) })
+		if err != nil {
+			show(func(m *model) { m.setLog(m.logged.log, err) })
+		}
+	})
+}
+
+// setGateLog shows what a gate has printed. A log that is read at its end stays there.
+func (m *model) setGateLog(x view.Merge, p view.LogPart) {
+	l := &m.logged
+	atEnd := !l.have || m.scroll >= len(l.lines)-m.textRoom()
+	l.title = x.Title()
+	m.setLog(view.TaskLog{From: x.Asked, To: x.Ended, Parts: []view.LogPart{p}}, nil)
+	if atEnd {
+		m.scroll = 1 << 30
+	}
+}
+
+// stopGateLog ends following a gate.
+func (r *run) stopGateLog() {
+	if stop := r.m.logged.stop; stop != nil {
+		stop()
+		r.m.logged.stop = nil
+	}
 }
 
 // taskInHand returns the task of the selected row, or the one that its member works on.
@@ -56,7 +115,7 @@ func (m *model) taskInHand() string {
 func (r *run) readLog() {
 	t, m := r.team, r.m
 	l := &m.logged
-	if t == nil || l.have && l.why == "" && (!l.log.To.IsZero() || m.now.Sub(l.readAt) < logAgain) {
+	if t == nil || l.merge != 0 || l.have && l.why == "" && (!l.log.To.IsZero() || m.now.Sub(l.readAt) < logAgain) {
 		return
 	}
 	id, attempt := l.task, l.attempt
@@ -154,7 +213,9 @@ func (m *model) drawLog(f *frame, room int) {
 		return
 	}
 	title := l.log.Title(m.now)
-	if l.log.Attempt == 0 && l.why != "" {
+	if l.merge != 0 {
+		title = l.title
+	} else if l.log.Attempt == 0 && l.why != "" {
 		title = "task " + view.Clean(l.task)
 	}
 	f.add(" " + m.style.Bold(view.Cut(title, m.cols-1)))
@@ -255,8 +316,13 @@ func (r *run) inText(id string) bool {
 	return true
 }
 
-// logRows has the task of the log as its only row, which is not drawn: actions are about it.
+// logRows has the task or the merge of the log as its only row, which is not drawn: actions are about it.
 func (m *model) logRows() []group {
+	if id := m.logged.merge; id != 0 {
+		g := m.mergeRows()
+		g.items = slices.DeleteFunc(g.items, func(it item) bool { return it.on.Merge.ID != id })
+		return []group{g}
+	}
 	t := m.taskOf(m.logged.task)
 	if t == nil {
 		return nil

@@ -160,3 +160,86 @@ func TestSearchOnTheScreen(t *testing.T) {
 		t.Errorf("the last line is not at the end:\n%s", got)
 	}
 }
+
+// gates is a team with a merge whose gate is followed.
+type gates struct {
+	view.Team
+	prints chan []string
+	ended  chan struct{}
+}
+
+func (g *gates) GateLog(ctx context.Context, id int64, each func(view.Merge, view.LogPart)) error {
+	x := view.Merge{ID: id, Branch: "cart", Target: "main", State: "gating"}
+	for {
+		select {
+		case lines, ok := <-g.prints:
+			if !ok {
+				x.State, x.Ended = "red", epoch
+				each(x, view.LogPart{Title: "GATE", Lines: []string{"exit 1"}})
+				return nil
+			}
+			each(x, view.LogPart{Title: "GATE", Lines: lines})
+		case <-ctx.Done():
+			close(g.ended)
+			return nil
+		}
+	}
+}
+
+func (g *gates) Merges(context.Context) ([]view.Merge, error) { return nil, nil }
+
+// TestLogOfAGate checks that enter on a merge shows what its gate has printed, from its end, that it stays
+// at the end while the gate prints, and where it is when it is read back, and that Esc ends that.
+func TestLogOfAGate(t *testing.T) {
+	t.Parallel()
+	g := &gates{prints: make(chan []string), ended: make(chan struct{})}
+	m := shownOf(crowd(8), 120, 24)
+	m.at, m.merges = inChanges, []view.Merge{{ID: 3, Member: "worker-1", Branch: "cart", Target: "main", State: "gating", Asked: epoch}}
+	m.refresh()
+	m.choose("merge:3")
+	if foot := m.foot(false); !strings.Contains(foot, "enter gate log") {
+		t.Errorf("the footer names no key for the log: %s", foot)
+	}
+	_, keys, done := inHand(t, m, g)
+	keys("enter")
+	var lines []string
+	prints := func(n int) {
+		for range n {
+			lines = append(lines, fmt.Sprintf("test %d.", len(lines)+1))
+		}
+		g.prints <- lines
+		done()
+	}
+	has := func(line string, want bool) {
+		t.Helper()
+		if got := text(m.draw()); strings.Contains(got, line) != want {
+			t.Errorf("%s is shown: %v\n%s", line, !want, got)
+		}
+	}
+	prints(40)
+	has("merge 3 of cart into main: gating", true)
+	has(" test 40.", true)
+	prints(1)
+	has(" test 41.", true)
+	has(" test 1.", false)
+	keys("g")
+	prints(1)
+	has(" test 1.", true)
+	has(" test 42.", false)
+	keys("esc")
+	<-g.ended
+	if m.at != inChanges || m.cursor != "merge:3" {
+		t.Errorf("back at %s on %s", m.at, m.cursor)
+	}
+
+	g.ended = make(chan struct{})
+	m.merges = []view.Merge{{ID: 3, Member: "worker-1", Branch: "cart", Target: "main", State: "gating", Asked: epoch}}
+	m.refresh()
+	m.choose("merge:3")
+	keys("enter")
+	close(g.prints)
+	for !strings.Contains(text(m.draw()), "exit 1") { // the reads of the changes come, too
+		done()
+	}
+	has("merge 3 of cart into main: red", true)
+}

@@ -232,6 +232,9 @@ func (r *run) readPlace() {
 			r.readNear(m.graph.near.ID)
 		}
 	case inLog:
+		if m.logged.merge != 0 {
+			r.followGate()
+		}
 		r.readLog()
 	case inTime:
 		r.readTime(false)

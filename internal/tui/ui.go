@@ -325,8 +325,8 @@ func (r *run) due() time.Duration {
 	case inTime:
 		soonest(r.m.timeDue())
 	case inLog:
-		if l := r.m.logged.log; l.To.IsZero() {
-			ages(l.From)
+		if l := r.m.logged; l.merge == 0 && l.log.To.IsZero() {
+			ages(l.log.From)
 		}
 	default:
 	}
@@ -534,6 +534,7 @@ func (r *run) leaveTeam() {
 	}
 	r.unwatch()
 	r.stopPager()
+	r.stopGateLog()
 	r.team = nil
 	r.stopTeamsFollow()
 }
@@ -551,6 +552,7 @@ func (r *run) goTo(p place) {
 	m := r.m
 	if m.at != p {
 		r.stopPager()
+		r.stopGateLog()
 		if m.search == searched {
 			m.search = notSearched
 		}

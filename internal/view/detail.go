@@ -339,3 +339,8 @@ type Merge struct {
 	Asked  time.Time `json:"asked"`
 	Ended  time.Time `json:"ended,omitzero"`
 }
+
+// Title names a merge in one line.
+func (m Merge) Title() string {
+	return fmt.Sprintf("merge %d of %s into %s: %s", m.ID, Clean(m.Branch), Clean(m.Target), m.State)
+}

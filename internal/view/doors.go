@@ -54,6 +54,9 @@ type Source interface {
 	Merges(ctx context.Context) ([]Merge, error)
 	// TaskLog returns an attempt at a task with its output, the newest if attempt is 0.
 	TaskLog(ctx context.Context, id string, attempt int) (TaskLog, error)
+	// GateLog calls each with a merge and the last lines of what its gates have printed, now and after
+	// every change, from one goroutine, until the merge has ended or ctx ends, which is not an error.
+	GateLog(ctx context.Context, merge int64, each func(Merge, LogPart)) error
 	// Timeline returns what members did in the current run.
 	Timeline(ctx context.Context) (Timeline, error)
 	// Log returns the newest events of a kind of LogKinds, in order. all includes those that people

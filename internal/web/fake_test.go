@@ -179,6 +179,8 @@ func (f *fake) Merges(context.Context) ([]view.Merge, error) {
 	return []view.Merge{{ID: 1, Member: "ann", Why: evil}}, nil
 }
 
+func (f *fake) GateLog(context.Context, int64, func(view.Merge, view.LogPart)) error { return nil }
+
 func (f *fake) TaskLog(context.Context, string, int) (view.TaskLog, error) {
 	return view.TaskLog{}, nil
 }

@@ -483,10 +483,14 @@ func Merges(ctx context.Context, t *tool.Team) ([]view.Merge, error) {
 	list, err := t.MergeQueue(ctx, true, mergesRead)
 	out := []view.Merge{}
 	for _, m := range list {
-		out = append(out, view.Merge{
-			ID: m.ID, Member: m.Member, Branch: m.Branch, Target: m.Target, State: string(m.State), Files: m.Files, Why: m.Why, Log: m.Log,
-			Task: m.Task, Asked: time.UnixMilli(m.AskedAt), Ended: stamp(m.EndedAt),
-		})
+		out = append(out, mergeOf(m))
 	}
 	return out, err
+}
+
+func mergeOf(m ledger.Merge) view.Merge {
+	return view.Merge{
+		ID: m.ID, Member: m.Member, Branch: m.Branch, Target: m.Target, State: string(m.State), Files: m.Files, Why: m.Why, Log: m.Log,
+		Task: m.Task, Asked: time.UnixMilli(m.AskedAt), Ended: stamp(m.EndedAt),
+	}
 }
