@@ -21,7 +21,7 @@ type logged struct {
 	merge   int64 // whose gates it is of, 0 for a task
 	title   string
 	stop    context.CancelFunc // of what follows it, nil if nothing does
-	row     string // that was selected there
+	row     string             // that was selected there
 	have    bool
 	why     string // why it could not be read
 	log     view.TaskLog

@@ -103,8 +103,10 @@ type Depth struct {
 type UsagePoint struct {
 	At     time.Time `json:"at"`
 	Member string    `json:"member"`
-	Task   string    `json:"task,omitempty"`
-	Spent  Spent     `json:"spent"`
+	// Session is that of the member, which may have been renamed since; "" in older points.
+	Session string `json:"-"`
+	Task    string `json:"task,omitempty"`
+	Spent   Spent  `json:"spent"`
 }
 
 // depths is the number of steps of a queue over time.
@@ -194,23 +196,40 @@ func Apart(before, after Spent) Spent {
 	return d
 }
 
-// UsageIn returns the usage of each member and each task in a window, from all points of history,
-// in order. A task gets its member's usage since the previous end.
+// totals has the last total of each member, by its session. Older points lack that and count by name.
+type totals map[string]Spent
+
+// next returns what a member has used since its last point.
+func (t totals) next(p UsagePoint) Spent {
+	name, key := "name "+p.Member, "session "+p.Session
+	if p.Session == "" {
+		key = name
+	}
+	last, ok := t[key]
+	if !ok {
+		last = t[name]
+		delete(t, name)
+	}
+	t[key] = p.Spent
+	return Apart(last, p.Spent)
+}
+
+// UsageIn returns the usage of each member, by its session or, of older points, by its name, and of each
+// task in a window, from all points of history, in order. A task gets its member's usage since the previous end.
 func UsageIn(points []UsagePoint, from, to time.Time) (members, tasks map[string]Spent) {
 	members, tasks = map[string]Spent{}, map[string]Spent{}
-	last := map[string]Spent{}
+	last := totals{}
 	add := func(to map[string]Spent, name string, d Spent) {
 		was := to[name]
 		costKnown := d.CostKnown && (was.CostKnown || !was.Known)
 		to[name] = Spent{Name: name, Known: true, Tokens: was.Tokens + d.Tokens, Cost: was.Cost + d.Cost, CostKnown: costKnown}
 	}
 	for _, p := range points {
-		d := Apart(last[p.Member], p.Spent)
-		last[p.Member] = p.Spent
+		d := last.next(p)
 		if p.At.Before(from) || p.At.After(to) {
 			continue
 		}
-		add(members, p.Member, d)
+		add(members, cmp.Or(p.Session, p.Member), d)
 		if p.Task != "" {
 			add(tasks, p.Task, d)
 		}
@@ -222,15 +241,14 @@ func UsageIn(points []UsagePoint, from, to time.Time) (members, tasks map[string
 // order: tasks by what they used, days newest first.
 func UsageBy(points []UsagePoint, day func(time.Time) string) (tasks, days []Spent) {
 	byTask, byDay := map[string]Spent{}, map[string]Spent{}
-	last := map[string]Spent{}
+	last := totals{}
 	add := func(to map[string]Spent, name string, d Spent) {
 		was := to[name]
 		d.CostKnown = d.CostKnown && (was.CostKnown || !was.Known)
 		to[name] = Spent{Name: name, Known: true, Tokens: was.Tokens + d.Tokens, Cost: was.Cost + d.Cost, CostKnown: d.CostKnown}
 	}
 	for _, p := range points {
-		d := Apart(last[p.Member], p.Spent)
-		last[p.Member] = p.Spent
+		d := last.next(p)
 		add(byDay, day(p.At), d)
 		if p.Task != "" {
 			add(byTask, p.Task, d)
@@ -241,6 +259,18 @@ func UsageBy(points []UsagePoint, day func(time.Time) string) (tasks, days []Spe
 	})
 	days = slices.SortedFunc(maps.Values(byDay), func(a, b Spent) int { return strings.Compare(b.Name, a.Name) })
 	return tasks, days
+}
+
+// And returns the sum of two usages.
+func (s Spent) And(o Spent) Spent {
+	switch {
+	case !s.Known:
+		return o
+	case !o.Known:
+		return s
+	}
+	s.Tokens, s.Cost, s.CostKnown = s.Tokens+o.Tokens, s.Cost+o.Cost, s.CostKnown && o.CostKnown
+	return s
 }
 
 // Beyond returns what of a total no part is known for: not Known if the parts are more than that.

@@ -43,3 +43,25 @@ func TestUsageBy(t *testing.T) {
 		t.Errorf("the parts are more than all: %+v", got)
 	}
 }
+
+// TestUsageOfRenamed checks that a member that was renamed counts once: with points that name its session,
+// and from the first one on that does.
+func TestUsageOfRenamed(t *testing.T) {
+	t.Parallel()
+	from := time.Date(2026, 3, 1, 8, 0, 0, 0, time.UTC)
+	point := func(hour int, member, session string, tokens int64) UsagePoint {
+		return UsagePoint{At: from.Add(time.Duration(hour) * time.Hour), Member: member, Session: session, Spent: Spent{Known: true, Tokens: tokens}}
+	}
+	points := []UsagePoint{point(0, "ann", "", 100), point(1, "ann", "s1", 150), point(2, "eve", "s1", 170), point(3, "ann", "s2", 120)}
+	_, days := UsageBy(points, func(time.Time) string { return "day" })
+	if diff := cmp.Diff([]Spent{{Name: "day", Known: true, Tokens: 290}}, days); diff != "" {
+		t.Errorf("days (-want +got):\n%s", diff)
+	}
+	members, _ := UsageIn(points, from, from.Add(4*time.Hour))
+	if got := members["s1"].And(members["ann"]).Tokens; got != 170 {
+		t.Errorf("the renamed member: %d tokens", got)
+	}
+	if got := members["s2"].Tokens; got != 120 {
+		t.Errorf("its successor: %d tokens", got)
+	}
+}

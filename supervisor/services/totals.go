@@ -102,10 +102,11 @@ func (t *Totals) record(ctx context.Context, q quota.Quota, e ended, now map[str
 		return
 	}
 	data, err := json.Marshal(struct {
-		Agent string `json:"agent"`
-		Task  string `json:"task,omitempty"`
+		Agent   string `json:"agent"`
+		Session string `json:"session"` // the member may be renamed
+		Task    string `json:"task,omitempty"`
 		team.Usage
-	}{m.Spec.Agent, e.task, used})
+	}{m.Spec.Agent, m.SessionKey, e.task, used})
 	if err == nil {
 		_, err = t.team.Ledger.Event(ctx, ledger.Event{Who: m.Name, What: team.EventUsageCounted, ID: m.Name, Data: data})
 	}

@@ -60,11 +60,15 @@ func TestTotals(t *testing.T) {
 	var got []counted
 	for _, e := range list {
 		var d struct {
-			Task string
+			Session string
+			Task    string
 			team.Usage
 		}
 		if err := json.Unmarshal(e.Data, &d); err != nil {
 			t.Fatal(err)
+		}
+		if d.Session != members[0].SessionKey {
+			t.Errorf("the session is %q", d.Session)
 		}
 		got = append(got, counted{e.ID, d.Task, d.InputTokens, d.CostUSD})
 	}

@@ -143,12 +143,13 @@ func reportTasks(ctx context.Context, t *tool.Team, w Window, events []ledger.Ev
 
 func usagePoint(e ledger.Event) view.UsagePoint {
 	var d struct {
-		Agent string `json:"agent"`
-		Task  string `json:"task"`
+		Agent   string `json:"agent"`
+		Session string `json:"session"`
+		Task    string `json:"task"`
 		team.Usage
 	}
 	_ = json.Unmarshal(e.Data, &d) // written by the supervisor
-	return view.UsagePoint{At: stamp(e.At), Member: e.ID, Task: d.Task, Spent: view.Spent{
+	return view.UsagePoint{At: stamp(e.At), Member: e.ID, Session: d.Session, Task: d.Task, Spent: view.Spent{
 		Name: e.ID, Agent: d.Agent, Known: true, Tokens: d.Tokens(), Cost: d.CostUSD, CostKnown: d.CostKnown || d.CostUSD > 0,
 	}}
 }
@@ -208,7 +209,10 @@ func reportMembers(members []ledger.Member, events []ledger.Event, w Window, r *
 		if m.Name == team.LeadName || stamp(m.JoinedAt).After(w.To) || m.RemovedAt != 0 && stamp(m.RemovedAt).Before(w.From) {
 			continue
 		}
-		v := view.ReportMember{Name: m.Name, Agent: m.Spec.Agent, Spent: spent[m.Name]}
+		v := view.ReportMember{Name: m.Name, Agent: m.Spec.Agent, Spent: spent[m.SessionKey].And(spent[m.Name])}
+		if v.Spent.Known {
+			v.Spent.Name = m.Name
+		}
 		for _, e := range events {
 			if e.What != team.EventMemberState || e.ID != m.Name || !w.has(stamp(e.At)) {
 				continue

@@ -339,7 +339,6 @@ func Live(w io.Writer, d Doc) error {
 	return livePage().ExecuteTemplate(w, name, d)
 }
 
-
 // visible shows what a command has that is not seen, line by line.
 func visible(s string) string {
 	lines := strings.Split(s, "\n")
