@@ -17,35 +17,39 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// pager is the program that a person pipes changes through, with its arguments.
-type pager []string
+// pager is the program that a person pipes changes through.
+type pager struct {
+	argv   []string
+	within time.Duration // how long it may take
+	most   int           // limits its output, in bytes
+}
+
+func newPager(argv []string) pager { return pager{argv, pagerWithin, pagerMax} }
 
 const (
-	// pagerWithin is how long it may take.
 	pagerWithin = 20 * time.Second
 	// pagerGrace is the time between SIGTERM and SIGKILL.
 	pagerGrace = 500 * time.Millisecond
-	// pagerMax limits its output.
-	pagerMax = 8 << 20
+	pagerMax   = 8 << 20
 )
 
 // page returns the lines that the program prints for a patch. It has no terminal, so that it
 // neither waits for keys nor draws on the screen, and it is ended with ctx.
 func (p pager) page(ctx context.Context, patch string, cols int) ([]string, error) {
-	name := p[0]
+	name := p.argv[0]
 	if _, err := exec.LookPath(name); err != nil {
 		return nil, team.Errorf(team.CodeUnavailable, "%s cannot be run: %w", name, errors.Unwrap(err))
 	}
-	out, errs := &atMost{left: pagerMax}, &atMost{left: 1 << 12}
+	out, errs := &atMost{left: p.most}, &atMost{left: 1 << 12}
 	ended, err := runner.Run(ctx, runner.Cmd{
-		Command: `exec -- "$0" "$@"`, Args: p, Env: pagerEnv(os.Environ(), cols), Generation: team.NewUUID(),
-		Stdin: []byte(patch), Stdout: out, Stderr: errs, Limit: pagerWithin, Grace: pagerGrace,
+		Command: `exec -- "$0" "$@"`, Args: p.argv, Env: pagerEnv(os.Environ(), cols), Generation: team.NewUUID(),
+		Stdin: []byte(patch), Stdout: out, Stderr: errs, Limit: p.within, Grace: pagerGrace,
 	})
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", name, err)
 	case !ended.OK():
-		text := fmt.Sprintf("%s: %s", name, ended.Why(pagerWithin))
+		text := fmt.Sprintf("%s: %s", name, ended.Why(p.within))
 		if line, _, _ := strings.Cut(strings.TrimSpace(errs.kept.String()), "\n"); line != "" {
 			text += ": " + line
 		}
@@ -53,7 +57,7 @@ func (p pager) page(ctx context.Context, patch string, cols int) ([]string, erro
 	}
 	lines := sgr.Lines(strings.TrimRight(out.kept.String(), "\n"))
 	if out.cut {
-		lines = append(lines, fmt.Sprintf("the rest is left out: %s has printed more than %d MB", name, pagerMax>>20))
+		lines = append(lines, fmt.Sprintf("the rest is left out: %s has printed more than %d bytes", name, p.most))
 	}
 	return lines, nil
 }

@@ -13,6 +13,13 @@ import (
 	"github.com/teamctl/teamctl/internal/proc"
 )
 
+// patient returns a pager that a busy machine may take long for.
+func patient(argv ...string) pager {
+	p := newPager(argv)
+	p.within = 10 * time.Minute
+	return p
+}
+
 // TestPagerRuns checks what a person's pager gets and gives, and that one that is missing or fails is named.
 func TestPagerRuns(t *testing.T) {
 	t.Parallel()
@@ -28,7 +35,7 @@ func TestPagerRuns(t *testing.T) {
 		{[]string{"sh", "-c", "echo no such theme >&2; echo out; exit 2"}, "sh: exit 2: no such theme"},
 		{[]string{"no-such-pager"}, "no-such-pager cannot be run: executable file not found in $PATH"},
 	} {
-		lines, err := pager(c.argv).page(t.Context(), "+a\n+b\n", 72)
+		lines, err := patient(c.argv...).page(t.Context(), "+a\n+b\n", 72)
 		got := strings.Join(lines, "|")
 		if err != nil {
 			got = err.Error()
@@ -37,8 +44,10 @@ func TestPagerRuns(t *testing.T) {
 			t.Errorf("%q gives %q, want %q", c.argv, got, c.want)
 		}
 	}
-	lines, err := pager([]string{"sh", "-c", "yes | head -c 10000000"}).page(t.Context(), "", 72)
-	if err != nil || len(lines) != pagerMax/2+1 || !strings.Contains(lines[len(lines)-1], "the rest is left out") {
+	long := patient("sh", "-c", "yes | head -c 10000")
+	long.most = 1000
+	lines, err := long.page(t.Context(), "", 72)
+	if err != nil || len(lines) != 501 || !strings.Contains(lines[len(lines)-1], "the rest is left out") {
 		t.Errorf("%d lines of a long output, %v", len(lines), err)
 	}
 }
@@ -51,7 +60,7 @@ func TestPagerIsEnded(t *testing.T) {
 	defer cancel()
 	done := make(chan error, 1)
 	go func() {
-		_, err := pager([]string{"sh", "-c", `sleep 1000 & echo $! >"$0.new"; mv "$0.new" "$0"; wait`, file}).page(ctx, "+a\n", 80)
+		_, err := patient("sh", "-c", `sleep 1000 & echo $! >"$0.new"; mv "$0.new" "$0"; wait`, file).page(ctx, "+a\n", 80)
 		done <- err
 	}()
 	var pid int

@@ -132,7 +132,7 @@ func (a *app) screen(ctx context.Context, f screenFlags) error {
 		u.Leave = detachClient
 	}
 	if len(conf.Pager) > 0 {
-		u.Pager = pager(conf.Pager).page
+		u.Pager = newPager(conf.Pager).page
 	}
 	err = u.Run(ctx)
 	if err != nil && errors.Is(err, context.Canceled) {
