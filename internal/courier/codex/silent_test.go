@@ -118,54 +118,88 @@ func TestUnsent(t *testing.T) {
 }
 
 // serveThread runs an app-server for the member that shows its thread, and then answers a question
-// about it only if answers says so. It notifies that the thread is active whenever works has an
-// element.
+// about it only if answers says so. Whenever works has an element the thread is active, which all
+// connections are notified of.
 func serveThread(t *testing.T, r *rig, works <-chan struct{}, answers func() bool) {
 	t.Helper()
 	l, err := net.Listen("unix", r.Socket())
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv := &http.Server{Handler: threadServer(works, answers), ReadHeaderTimeout: time.Minute}
+	s := &threadServer{answers: answers, status: "idle", conns: map[*websocket.Conn]bool{}}
+	srv := &http.Server{Handler: s, ReadHeaderTimeout: time.Minute}
 	go func() { _ = srv.Serve(l) }()
-	t.Cleanup(func() { srv.Close() })
+	ended := make(chan struct{})
+	var notifier sync.WaitGroup
+	notifier.Go(func() {
+		for {
+			select {
+			case <-works:
+				s.work(t.Context())
+			case <-ended:
+				return
+			}
+		}
+	})
+	t.Cleanup(func() {
+		srv.Close()
+		close(ended)
+		notifier.Wait()
+	})
 	r.facts.Link.Conversation = "thread-1"
 }
 
-func threadServer(works <-chan struct{}, answers func() bool) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		ws, err := websocket.Accept(w, r, nil)
-		if err != nil {
-			return
-		}
-		defer func() { _ = ws.CloseNow() }()
-		gone := make(chan struct{})
-		var notifier sync.WaitGroup
-		defer notifier.Wait()
-		defer close(gone)
-		notifier.Go(func() {
-			for {
-				select {
-				case <-works:
-					_ = ws.Write(r.Context(), websocket.MessageText, []byte(`{"method":"thread/status/changed","params":{"threadId":"thread-1","status":{"type":"active"}}}`))
-				case <-gone:
-					return
-				}
-			}
-		})
-		const thread = `{"thread":{"id":"thread-1","threadSource":"user","status":{"type":"idle"}}}`
-		results := map[string]string{"thread/loaded/list": `{"data":["thread-1"]}`, "thread/read": thread, "thread/resume": thread, "thread/items/list": `{"data":[]}`}
-		shown := false
-		answerRequests(r.Context(), ws, func(id, method string) []string {
-			if shown && method == "thread/read" && !answers() {
-				return nil
-			}
-			shown = shown || method == "thread/resume"
-			result, known := results[method]
-			if !known {
-				result = "{}"
-			}
-			return []string{`{"id":` + id + `,"result":` + result + `}`}
-		})
+// threadServer has one thread.
+type threadServer struct {
+	answers func() bool
+
+	mu     sync.Mutex
+	status string
+	conns  map[*websocket.Conn]bool
+}
+
+// work makes the thread active. A connection that ends meanwhile needs no notification: the next one
+// reads the status.
+func (s *threadServer) work(ctx context.Context) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.status = "active"
+	for ws := range s.conns {
+		_ = ws.Write(ctx, websocket.MessageText, []byte(`{"method":"thread/status/changed","params":{"threadId":"thread-1","status":{"type":"active"}}}`))
 	}
+}
+
+func (s *threadServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	ws, err := websocket.Accept(w, r, nil)
+	if err != nil {
+		return
+	}
+	defer func() { _ = ws.CloseNow() }()
+	s.mu.Lock()
+	s.conns[ws] = true
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.conns, ws)
+	}()
+	shown := false
+	answerRequests(r.Context(), ws, func(id, method string) []string {
+		if shown && method == "thread/read" && !s.answers() {
+			return nil
+		}
+		shown = shown || method == "thread/resume"
+		result := "{}"
+		switch method {
+		case "thread/loaded/list":
+			result = `{"data":["thread-1"]}`
+		case "thread/read", "thread/resume":
+			s.mu.Lock()
+			result = `{"thread":{"id":"thread-1","threadSource":"user","status":{"type":"` + s.status + `"}}}`
+			s.mu.Unlock()
+		case "thread/items/list":
+			result = `{"data":[]}`
+		}
+		return []string{`{"id":` + id + `,"result":` + result + `}`}
+	})
 }
