@@ -70,6 +70,7 @@ func TestBrowser(t *testing.T) {
 		t.Run("plan "+name, func(t *testing.T) { planInBrowser(t, b, k) })
 		t.Run("merge "+name, func(t *testing.T) { mergeInBrowser(t, b, k) })
 	}
+	t.Run("held", func(t *testing.T) { heldInBrowser(t, b) })
 	t.Run("closed", func(t *testing.T) { otherSitesInBrowser(t, b) })
 	t.Run("streams", func(t *testing.T) { streamsInBrowser(t, b) })
 	t.Run("teams", func(t *testing.T) { teamsInBrowser(t, b) })
@@ -150,6 +151,21 @@ func approveInBrowser(t *testing.T, b *webtest.Browser, k webtest.Kind) {
 		t.Errorf("%+v", d)
 	}
 	tab.Fits()
+	tab.Fine(r.srv.URL)
+}
+
+// heldInBrowser: a button that is pressed while the team changes is the one that is released.
+func heldInBrowser(t *testing.T, b *webtest.Browser) {
+	r, tab := browse(t, b, webtest.Desktop)
+	tab.Go(r.srv.URL + "/t/demo/approval/1")
+	release := tab.Hold("reject")
+	r.f.change(func(q *view.Request) { q.Command = "rm -r build" })
+	pause := time.NewTimer(time.Second) // the change is heard
+	<-pause.C
+	release()
+	asks(tab)
+	tab.Press("Cancel")
+	tab.Shows("rm -r build")
 	tab.Fine(r.srv.URL)
 }
 

@@ -5,10 +5,10 @@
   const say = (text) => { said.textContent = text; };
   const line = document.getElementById('line');
   const main = document.getElementById('main');
-  let stale = false, loading = false, armed = null;
+  let stale = false, loading = false, armed = null, held = false;
 
-  // What a person is typing, has marked or is about to confirm is not taken from under them.
-  const busy = () => document.querySelector('dialog[open]') || armed || [...main.querySelectorAll('input')].some((e) => e.value !== e.defaultValue) || (document.getSelection() && String(document.getSelection()) !== '');
+  // What a person is pressing, is typing, has marked or is about to confirm is not taken from under them.
+  const busy = () => document.querySelector('dialog[open]') || armed || held || [...main.querySelectorAll('input')].some((e) => e.value !== e.defaultValue) || (document.getSelection() && String(document.getSelection()) !== '');
 
   async function load() {
     if (loading || body.dataset.kind === 'screen') return;
@@ -28,6 +28,14 @@
     } catch { /* the stream says when it is back */ } finally { loading = false; }
   }
   const key = (e) => e.tagName + (e.getAttribute('href') || '') + JSON.stringify(e.dataset);
+
+  // A press begins with one event and ends with another, and clicks only if both are of one button.
+  const hold = () => { held = true; };
+  const release = () => setTimeout(() => { held = false; if (stale) load(); }, 0); // the click comes first
+  document.addEventListener('pointerdown', hold);
+  document.addEventListener('keydown', (e) => { if (e.key === ' ') hold(); });
+  for (const end of ['pointerup', 'pointercancel', 'keyup']) document.addEventListener(end, release);
+  window.addEventListener('blur', release);
 
   let since = null;
   const events = new EventSource(base + '/events');

@@ -15,6 +15,7 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
 	cdplog "github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
@@ -23,7 +24,7 @@ import (
 )
 
 // patience bounds everything that a browser is waited for.
-const patience = time.Minute
+const patience = 10 * time.Minute
 
 // programs are the names of Chromium, the one without a screen first.
 func programs() []string {
@@ -267,6 +268,24 @@ func button(name string) string {
 // lies over it.
 func (t *Tab) Press(name string) {
 	t.Helper()
+	x, y := t.place(name)
+	run(t, "press "+name, chromedp.MouseClickXY(x, y))
+}
+
+// Hold presses the button with this name, and releases it when release is called.
+func (t *Tab) Hold(name string) (release func()) {
+	t.Helper()
+	x, y := t.place(name)
+	run(t, "hold "+name, chromedp.MouseEvent(input.DispatchMouseEventTypeMousePressed, x, y, chromedp.ButtonLeft, chromedp.ClickCount(1)))
+	return func() {
+		t.Helper()
+		run(t, "release "+name, chromedp.MouseEvent(input.DispatchMouseEventTypeMouseReleased, x, y, chromedp.ButtonLeft, chromedp.ClickCount(1)))
+	}
+}
+
+// place waits until the button with this name has come to rest, and returns its middle.
+func (t *Tab) place(name string) (x, y float64) {
+	t.Helper()
 	t.Until("the button "+name, `(() => {
 		const b = `+button(name)+`; if (!b) return false;
 		b.scrollIntoView({block: 'center', behavior: 'instant'});
@@ -274,7 +293,7 @@ func (t *Tab) Press(name string) {
 		const still = window.pressAt === at; window.pressAt = at;
 		return still && b.contains(document.elementFromPoint(x, y)); })()`)
 	at := Eval[[]float64](t, `window.pressAt.split(' ').map(Number)`)
-	run(t, "press "+name, chromedp.MouseClickXY(at[0], at[1]))
+	return at[0], at[1]
 }
 
 // Types types into what has the focus.
