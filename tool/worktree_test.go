@@ -166,6 +166,7 @@ func TestBaseBranch(t *testing.T) {
 	g.git(g.root, "branch", "-D", "release")
 	is("main")
 	g.git(g.root, "checkout", "--quiet", "--orphan", "other")
+	g.write(filepath.Join(g.root, "other"), "x") // else it may be the first commit again, to the second
 	g.commit(g.root)
 	is("")
 	ann.Base = ""
