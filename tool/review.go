@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/teamctl/teamctl/inbox"
@@ -131,29 +132,46 @@ func parseLines(s string) (first, last int, err error) {
 // fileRead is how much of a file is searched for a comment's lines.
 const fileRead = 16 << 20
 
-// treeFile reads a file of a member's worktree, never one outside of it; nil if there is none.
-func treeFile(dir, name string) ([]byte, error) {
+// treeFile reads a file of a member's worktree, never one outside of it. there is false if there is none;
+// of a symbolic link it reads the target's name, as git does, and nothing of what is no file of text or
+// data.
+func treeFile(dir, name string) (data []byte, there bool, err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	defer func() { _ = root.Close() }() // read only
-	f, err := root.Open(filepath.FromSlash(name))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+	name = filepath.FromSlash(name)
+	info, err := root.Lstat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+		return nil, false, nil
+	case err != nil:
+		return nil, false, err
+	case info.Mode().Type() == fs.ModeSymlink:
+		to, err := root.Readlink(name)
+		return []byte(to), err == nil, err
+	case info.IsDir():
+		return nil, false, nil
 	}
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe would wait for a writer
 	if err != nil {
-		return nil, err
+		return nil, true, unreadable(info, err)
 	}
 	defer func() { _ = f.Close() }() // read only
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, err
+	if info, err = f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, true, err
 	}
-	data, err := io.ReadAll(io.LimitReader(f, fileRead))
-	if data == nil && err == nil {
-		data = []byte{}
+	data, err = io.ReadAll(io.LimitReader(f, fileRead))
+	return data, true, err
+}
+
+// unreadable returns why a file could not be opened, nil for one that has no content, such as a socket.
+func unreadable(info fs.FileInfo, err error) error {
+	if info.Mode().IsRegular() {
+		return err
 	}
-	return data, err
+	return nil
 }
 
 // reader reads files of a member's worktree, or of the base of its branch, each once.
@@ -183,16 +201,20 @@ func (r *reader) lines(path string, old bool) ([]string, error) {
 		return list, nil
 	}
 	var data []byte
+	var there bool
 	var err error
 	if old {
-		data, _, err = r.repo.File(r.ctx, r.m.Worktree, cmp.Or(r.base, "HEAD"), path)
+		data, there, err = r.repo.File(r.ctx, r.m.Worktree, cmp.Or(r.base, "HEAD"), path)
 	} else {
-		data, err = treeFile(r.m.Worktree, path)
+		data, there, err = treeFile(r.m.Worktree, path)
 	}
 	if err != nil {
 		return nil, err
 	}
 	list := split(string(data))
+	if list == nil && there {
+		list = []string{}
+	}
 	r.have[key] = list
 	return list, nil
 }
@@ -320,8 +342,8 @@ func (t *Team) review(ctx context.Context, c Caller, m ledger.Member) (Review, e
 
 // hashOf identifies the content of a file of a worktree. A missing file has a hash, too.
 func hashOf(dir, path string) (string, error) {
-	data, err := treeFile(dir, path)
-	if err != nil || data == nil {
+	data, there, err := treeFile(dir, path)
+	if err != nil || !there {
 		return "none", err
 	}
 	sum := sha256.Sum256(data)

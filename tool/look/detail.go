@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"slices"
@@ -439,7 +440,8 @@ func Changes(ctx context.Context, t *tool.Team, member, since string) (view.Chan
 // newFileMost is how large a file that git does not track may be to be shown as a diff.
 const newFileMost = 256 << 10
 
-// newFile is a file that git does not track, as the patch that would add it. A large one has none.
+// newFile is a file that git does not track, as the patch that would add it. A large one has none. The
+// content of a symbolic link is its target's name.
 func newFile(dir, name string) (patch string, ok bool) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -447,10 +449,21 @@ func newFile(dir, name string) (patch string, ok bool) {
 	}
 	defer func() { _ = root.Close() }() // read only
 	info, err := root.Lstat(name)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > newFileMost {
+	if err != nil {
 		return "", false
 	}
-	data, err := root.ReadFile(name)
+	var data []byte
+	mode := "100644"
+	switch {
+	case info.Mode().Type() == fs.ModeSymlink:
+		var target string
+		target, err = root.Readlink(name)
+		data, mode = []byte(target), "120000"
+	case info.Mode().IsRegular() && info.Size() <= newFileMost:
+		data, err = root.ReadFile(name)
+	default:
+		return "", false
+	}
 	if err != nil {
 		return "", false
 	}
@@ -458,7 +471,7 @@ func newFile(dir, name string) (patch string, ok bool) {
 	if strings.ContainsAny(name, "\n\r\t\"\\") {
 		from, to = strconv.Quote(from), strconv.Quote(to)
 	}
-	head := fmt.Sprintf("diff --git %s %s\nnew file mode 100644\n", from, to)
+	head := fmt.Sprintf("diff --git %s %s\nnew file mode %s\n", from, to, mode)
 	switch {
 	case len(data) == 0:
 		return head, true

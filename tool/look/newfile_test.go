@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -45,10 +46,20 @@ func TestNewFiles(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "large"), []byte(strings.Repeat("x", newFileMost+1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink("plain.go", filepath.Join(dir, "link")); err != nil {
+	for link, target := range map[string]string{"link": "plain.go", "away": "/etc/passwd"} {
+		if err := os.Symlink(target, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+		patch, ok := newFile(dir, link)
+		want := view.FileDiff{Path: link, State: "new", Added: 1, Lines: []view.DiffLine{hunk("@@ -0,0 +1,1 @@"), line(1, target), {Kind: view.NoEnd, Text: "No newline at end of file"}}}
+		if diff := cmp.Diff([]view.FileDiff{want}, view.ParseDiff(patch)); !ok || diff != "" {
+			t.Errorf("%s (-want +got):\n%s", link, diff)
+		}
+	}
+	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"large", "link", "missing", "../" + filepath.Base(dir) + "/plain.go"} {
+	for _, name := range []string{"large", "pipe", "missing", "../" + filepath.Base(dir) + "/plain.go"} {
 		if _, ok := newFile(dir, name); ok {
 			t.Errorf("%s has a patch", name)
 		}
