@@ -204,7 +204,28 @@ func TestCommentIsKept(t *testing.T) {
 	r.flush()
 	<-d.done
 	applied()
-	if fmt.Sprint(m.drafts) != "map[cart.go:xy]" || !strings.Contains(m.toast, "disk full") {
+	if fmt.Sprint(m.drafts) != "map[demo: comment on the file cart.go of worker-1:xy]" || !strings.Contains(m.toast, "disk full") {
 		t.Errorf("what could not be kept: %v, %q", m.drafts, m.toast)
+	}
+
+	m.toast = ""
+	r.event(term.Event{Kind: term.Key, Key: "enter", At: at})
+	<-d.done
+	applied()
+	if m.over.kind != noOverlay || !strings.Contains(m.toast, "disk full") {
+		t.Errorf("Enter is answered with %q", m.toast)
+	}
+	d.fails = nil
+	types("C")
+	if m.over.field.text != "xy" {
+		t.Errorf("the field has %q", m.over.field.text)
+	}
+	r.flush()
+	if got = <-d.done; got.Text != "xy" {
+		t.Errorf("it is kept as %+v", got)
+	}
+	applied()
+	if len(m.drafts) != 0 {
+		t.Errorf("kept, and still unsent: %v", m.drafts)
 	}
 }

@@ -170,11 +170,7 @@ func (r *run) quit() bool {
 	m := r.m
 	r.finishWriting(writingAsks)
 	if w := r.writing; w != nil && (w.busy || w.text != w.saved) && strings.TrimSpace(w.text) != "" { // it takes long
-		name := w.draft
-		if w.comment {
-			name = w.deed.Where()
-		}
-		m.drafts[name] = w.text
+		m.drafts[w.draft] = w.text
 	}
 	if len(m.drafts) > 0 {
 		m.over = overlay{kind: leaveOverlay}
@@ -526,7 +522,7 @@ func (r *run) ask(a view.Action, d view.Deed, e term.Event) {
 			}
 		}
 	}
-	if a.ID == "edit-comment" || a.ID == "edit-plan-comment" {
+	if !here && (a.ID == "edit-comment" || a.ID == "edit-plan-comment") {
 		o.field.text = m.target().Change.Comment.Text
 	}
 	o.field.at = len(o.field.text)

@@ -99,9 +99,13 @@ func (r *run) rested(now time.Time) {
 	}
 }
 
-// flush writes down what has been typed, now.
+// flush writes down what has been typed, now. What could not be is tried again.
 func (r *run) flush() {
-	if w := r.writing; w != nil && !w.busy && w.text != w.saved {
+	w := r.writing
+	if w != nil && w.comment && !w.busy && w.text != "" && r.m.drafts[w.draft] == w.text {
+		w.saved = ""
+	}
+	if w != nil && !w.busy && w.text != w.saved {
 		r.write(w)
 	}
 }
@@ -134,30 +138,31 @@ func (r *run) write(w *writing) {
 		return
 	}
 	if t == nil {
-		r.m.drafts[w.deed.Where()] = w.text // leaving asks for it
+		r.m.drafts[w.draft] = w.text // leaving asks for it
 		return
 	}
 	d, text := w.deed, w.text
 	d.Text = text
 	if d.Comment == "" && strings.TrimSpace(text) == "" {
 		w.saved = text
+		delete(r.m.drafts, w.draft)
 		return
 	}
 	w.busy = true
-	delete(r.unkept, d.Where())
+	delete(r.unkept, w.draft)
 	r.async(r.teamCtx, func(ctx context.Context) func(*model) {
 		done, err := t.Do(context.WithoutCancel(ctx), d)
 		return func(m *model) {
 			w.busy = false
 			if err != nil {
 				w.saved = text // it is tried again with the next key
-				m.drafts[d.Where()] = text
+				m.drafts[w.draft] = text
 				m.fail("the draft could not be kept:", err, team.HintOf(err))
-				r.notKept(d.Where(), w, err)
+				r.notKept(w.draft, w, err)
 				return
 			}
-			delete(m.drafts, d.Where())
-			r.isKept(d.Where())
+			delete(m.drafts, w.draft)
+			r.isKept(w.draft)
 			w.saved, w.deed.Comment = text, done.Comment
 			if strings.TrimSpace(text) == "" {
 				w.deed.Comment = "" // it is deleted
