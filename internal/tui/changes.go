@@ -86,6 +86,9 @@ func nextChange(lines []view.DiffLine, at, step int) int {
 // elsewhere.
 func (r *run) inChanges(id string, page int) bool {
 	m := r.m
+	if m.across.path != "" {
+		return r.inAcross(id)
+	}
 	f, ok := m.file()
 	move := func(to int) { m.diff.at = clamp(to, 0, max(0, len(f.Lines)-1)) }
 	switch id {
@@ -95,6 +98,8 @@ func (r *run) inChanges(id string, page int) bool {
 		m.diff = cursor{}
 		r.readPlace()
 		m.say("changes "+view.SinceWords(m.since), false)
+	case "across":
+		r.goAcross()
 	case "sides":
 		m.turnSides()
 	case "next-file", "previous-file":
@@ -163,6 +168,12 @@ func (r *run) inChanges(id string, page int) bool {
 func (m *model) changeTarget(it item) view.Target {
 	t := it.on
 	c := *t.Change
+	if it.cross > 0 && it.cross <= len(m.across.list) {
+		of := m.across.list[it.cross-1].changes
+		c.Drafts, c.Reviewed = of.Drafts(), of.Reviewed[c.Path]
+		t.Change = &c
+		return t
+	}
 	c.Drafts, c.Reviewed = m.changes.Drafts(), m.changes.Reviewed[c.Path]
 	t.Change = &c
 	f, ok := m.file()
@@ -252,12 +263,19 @@ func (m *model) changeKeys() []string {
 		return actions
 	}
 	var keys []string
+	if m.across.path != "" {
+		keys = append(keys, k.hint("open", "its changes"), k.hint("next-change", "same lines"), k.hint("back", "files"))
+		return append(append(keys, actions[:len(main)]...), actions[len(main):]...)
+	}
 	if m.diff.in {
 		keys = append(keys, actions[0], k.hint("next-change", "next change"))
 		keys = append(keys, actions[1:len(main)]...)
 		keys = append(keys, k.hint("turn", "mark"), k.hint("next-file", "next file"), k.hint("base", "compare"), k.hint("back", "files"))
 	} else {
 		keys = append(keys, k.hint("open", "read"))
+		if it, ok := m.row(); ok && it.on.Change != nil && len(m.changes.Also[it.on.Change.Path]) > 0 {
+			keys = append(keys, k.hint("across", "all members"))
+		}
 		keys = append(keys, actions[:len(main)]...)
 		keys = append(keys, k.hint("base", "compare"))
 	}
@@ -268,6 +286,9 @@ func (m *model) changeKeys() []string {
 }
 
 func (m *model) fileRows() group {
+	if m.across.path != "" {
+		return m.crossRows()
+	}
 	added, removed := 0, 0
 	s := group{id: "files", note: m.noChanges()}
 	open, drafts := map[string]int{}, map[string]int{}
@@ -297,9 +318,7 @@ func (m *model) fileRows() group {
 				if m.changes.Reviewed[f.Path] {
 					sign = m.style.Green("✓")
 				}
-				if len(also) > 0 {
-					sign, path = m.style.Yellow("!"), path+"  also "+view.Clean(strings.Join(also, " "))
-				}
+				sign, path = m.alsoOf(also, sign, path)
 				if n := open[f.Path]; n > 0 {
 					path += m.style.Cyan(fmt.Sprintf("  %d open", n))
 				}
@@ -315,12 +334,22 @@ func (m *model) fileRows() group {
 		m.changesHead(&s, added, removed)
 	}
 	for _, f := range m.changes.Untracked {
+		also := m.changes.Also[f]
 		s.items = append(s.items, item{id: "file:" + f, text: f + " untracked",
 			on: view.Target{Thing: view.OnChange, Member: m.memberOf(m.changes.Member), Change: &view.Change{Path: f}}, line: func(w int) string {
-				return columns(w, " ", []string{" ", plain.Visible(f), "not in git"}, []int{1, 0, 10})
+				sign, path := m.alsoOf(also, " ", plain.Visible(f))
+				return columns(w, " ", []string{sign, path, "not in git"}, []int{1, 0, 10})
 			}})
 	}
 	return s
+}
+
+// alsoOf adds the other members that change a file.
+func (m *model) alsoOf(also []string, sign, path string) (string, string) {
+	if len(also) == 0 {
+		return sign, path
+	}
+	return m.style.Yellow("!"), path + "  also " + view.Clean(strings.Join(also, " "))
 }
 
 // changesHead sets the title of the files: whose changes they are and what they are compared with. The
@@ -351,6 +380,8 @@ func (m *model) diffLines(it item, width, height int) []string {
 	switch {
 	case it.on.Merge != nil:
 		return m.mergeLines(*it.on.Merge, width, height)
+	case it.cross > 0:
+		return m.crossLines(it, width, height)
 	case it.file == 0 || it.file > len(m.files):
 		if m.changes.Why != "" {
 			return wrapped(view.Clean(m.changes.Why), width)
@@ -358,19 +389,48 @@ func (m *model) diffLines(it item, width, height int) []string {
 		return nil
 	}
 	file := m.files[it.file-1]
+	in := m.diff.in && m.diff.path == file.Path
+	at, lead := -1, func(int) string { return "" }
+	if in {
+		at = m.diff.at
+		lead = func(i int) string {
+			if i == m.diff.at || m.diff.mark > 0 && i >= min(m.diff.at, m.diff.mark-1) && i <= max(m.diff.at, m.diff.mark-1) {
+				return m.style.Bold("›")
+			}
+			return " "
+		}
+	}
+	d := m.drawFile(file, m.changes.Comments, width, at, lead)
+	cursor := -1
+	if in && m.diff.at < len(d.at) {
+		cursor = d.at[m.diff.at]
+	}
+	return m.scrolledDiff(d.lines, cursor, d.end, height)
+}
+
+// drawnFile has the lines of the screen that show the changes of a file.
+type drawnFile struct {
+	lines []string
+	at    []int // where each line of the diff is
+	end   int   // the last line of what stands below that of the cursor
+}
+
+// drawFile draws the changes of a file, with what was said about them. The cursor is on the line at of
+// the diff, -1 for none; lead is what stands before a line.
+func (m *model) drawFile(file view.FileDiff, comments []view.Comment, width, at int, lead func(int) string) drawnFile {
 	lines := []string{m.style.Bold(view.Cut(plain.Visible(file.Path), width))}
 	if file.State != "changed" {
 		lines = append(lines, file.State)
 	}
 	below := map[int][]view.Comment{}
-	for _, c := range m.changes.Comments {
+	for _, c := range comments {
 		if c.Path == file.Path {
-			at := file.LineOf(c)
-			below[at] = append(below[at], c)
+			i := file.LineOf(c)
+			below[i] = append(below[i], c)
 		}
 	}
-	put := func(at int) {
-		for _, c := range below[at] {
+	put := func(i int) {
+		for _, c := range below[i] {
 			lines = append(lines, m.commentLines(c, width)...)
 		}
 	}
@@ -380,53 +440,36 @@ func (m *model) diffLines(it item, width, height int) []string {
 	for _, l := range file.Lines {
 		number = max(number, len(fmt.Sprint(max(l.Old, l.New))))
 	}
-	cursor, end := -1, 0 // lines of the screen: that of the cursor, and the last of what stands below it
-	in := m.diff.in && m.diff.path == file.Path
-	marked := func(i int) bool {
-		return in && (i == m.diff.at || m.diff.mark > 0 && i >= min(m.diff.at, m.diff.mark-1) && i <= max(m.diff.at, m.diff.mark-1))
-	}
+	d := drawnFile{at: make([]int, len(file.Lines))}
 	if m.sides() {
-		mark := func(i int) string {
-			switch {
-			case marked(i):
-				return m.style.Bold("›")
-			case in:
-				return " "
-			}
-			return ""
-		}
 		for _, p := range pairs(shown.lines, shown.With) {
-			if in && (p.left == m.diff.at || p.right == m.diff.at) {
-				cursor = len(lines)
+			for _, i := range []int{p.left, p.right} {
+				if i >= 0 {
+					d.at[i] = len(lines)
+				}
 			}
-			lines = append(lines, m.pairLine(shown, p, number, mark, width))
+			lines = append(lines, m.pairLine(shown, p, number, lead, width))
 			for _, i := range []int{p.left, p.right} {
 				if i >= 0 && (i == p.right || p.left != p.right) {
 					put(i)
 				}
 			}
-			if p.left == m.diff.at || p.right == m.diff.at {
-				end = len(lines) - 1
+			if p.left == at || p.right == at {
+				d.end = len(lines) - 1
 			}
 		}
-		return m.scrolledDiff(lines, cursor, end, height)
+		d.lines = lines
+		return d
 	}
 	for i, l := range shown.lines {
-		gutter := fmt.Sprintf("%*d ", number, max(l.Old, l.New))
-		if marked(i) {
-			gutter = m.style.Bold("›") + gutter
-		} else if in {
-			gutter = " " + gutter
-		}
-		if in && i == m.diff.at {
-			cursor = len(lines)
-		}
+		d.at[i] = len(lines)
 		switch l.Kind {
 		case view.Added, view.Removed, view.Context:
-			lines = append(lines, view.Cut(m.style.Dim(gutter)+shown.line(m.style, i), width))
+			gutter := lead(i) + m.style.Dim(fmt.Sprintf("%*d ", number, max(l.Old, l.New)))
+			lines = append(lines, view.Cut(gutter+shown.line(m.style, i), width))
 		case view.Hunk:
 			text := l.Text
-			if in && i == m.diff.at {
+			if i == at {
 				text = "›" + text
 			}
 			lines = append(lines, m.style.Cyan(view.Cut(text, width)))
@@ -434,11 +477,12 @@ func (m *model) diffLines(it item, width, height int) []string {
 			lines = append(lines, m.style.Dim(view.Cut(strings.Repeat(" ", number+1)+l.Text, width)))
 		}
 		put(i)
-		if i == m.diff.at {
-			end = len(lines) - 1
+		if i == at {
+			d.end = len(lines) - 1
 		}
 	}
-	return m.scrolledDiff(lines, cursor, end, height)
+	d.lines = lines
+	return d
 }
 
 // scrolledDiff returns the visible part of a diff: the line of the cursor, and what stands below it up

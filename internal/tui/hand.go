@@ -125,7 +125,7 @@ func (r *run) command(id string, e term.Event) (leave bool) {
 		}
 	case "changes":
 		if it, ok := m.row(); ok && it.on.Member != nil {
-			m.changes, m.files, m.diff = view.Changes{Member: it.on.Member.Name}, nil, cursor{}
+			m.changes, m.files, m.diff, m.across = view.Changes{Member: it.on.Member.Name}, nil, cursor{}, across{}
 			r.goTo(inChanges)
 		}
 	case "turn":
@@ -346,6 +346,8 @@ func (r *run) open() {
 		r.goTo(inMail)
 	case m.at == inChanges && on.Merge != nil:
 		r.openGateLog(*on.Merge)
+	case m.at == inChanges && it.cross > 0:
+		r.openCrossed(it)
 	case m.at == inChanges:
 		m.enterDiff()
 	case on.Thing == view.OnTask && on.Task != nil && (m.at == inTasks || on.Need != nil):

@@ -81,7 +81,7 @@ const leaveKey = "ctrl-c"
 // onlyIn has the places of the commands that do nothing in the others.
 func onlyIn() map[string][]place {
 	return map[string][]place{
-		"base": {inChanges}, "sides": {inChanges}, "pager": {inChanges, inPager}, "next-change": {inChanges, inScreen, inLog, inPager}, "previous-change": {inChanges, inScreen, inLog, inPager}, "next-file": {inChanges}, "previous-file": {inChanges},
+		"base": {inChanges}, "across": {inChanges}, "sides": {inChanges}, "pager": {inChanges, inPager}, "next-change": {inChanges, inScreen, inLog, inPager}, "previous-change": {inChanges, inScreen, inLog, inPager}, "next-file": {inChanges}, "previous-file": {inChanges},
 		"turn":    {inTasks, inChanges, inTime},
 		"zoom-in": {inTime}, "zoom-out": {inTime}, "follow": {inTime}, "noise": {inTime},
 	}

@@ -30,6 +30,7 @@ func commands() []command {
 		{"log", "the log of the task's last attempt", []string{"L"}},
 		{"turn", "another drawing of the tasks; in changes: mark lines, from here to where you go; in time: another kind of log", []string{"v"}},
 		{"sides", "in changes: the two sides beside each other, or in one column", []string{"w"}},
+		{"across", "in changes: the file as all members change it, and back", []string{"O"}},
 		{"pager", "in changes: those of the file through the pager of ui.yaml, and back", []string{"|"}},
 		{"base", "compare changes with another state", []string{"b"}},
 		{"next-change", "the next change; in a text: the next line with the words of the search", []string{"n"}},

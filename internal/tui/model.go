@@ -93,6 +93,7 @@ type model struct {
 	merges   []view.Merge
 	since    string // what changes are compared with, one of view.Sinces
 	diff     cursor // in the changes of the selected file
+	across   across
 	drawn    *shownDiff
 	unified  bool   // changes in one column, even if there is room for two
 	tasksAs  string // one of drawings
@@ -178,9 +179,10 @@ type item struct {
 	gone bool   // it has disappeared since the rows were sorted
 	text string // without its mark, for the filter
 	// line draws it in a width; more, which may be nil, draws what follows it while it is selected.
-	line func(width int) string
-	more func(width int) []string
-	file int // of the changes, from 1
+	line  func(width int) string
+	more  func(width int) []string
+	file  int // of the changes, from 1
+	cross int // member of a file of all members, from 1
 }
 
 // row returns the selected row.

@@ -239,6 +239,10 @@ func (r *run) readPlace() {
 	case inTime:
 		r.readTime(false)
 	case inChanges:
+		if m.across.path != "" {
+			r.readAcross()
+			return
+		}
 		name, since := m.changes.Member, m.since
 		if name == "" && m.search == notSearched {
 			r.searchChanges()

@@ -556,7 +556,7 @@ func (r *run) goTo(p place) {
 		if m.search == searched {
 			m.search = notSearched
 		}
-		m.at, m.scroll, m.filter, m.sections, m.diff, m.back = p, 0, "", nil, cursor{}, nil
+		m.at, m.scroll, m.filter, m.sections, m.diff, m.across, m.back = p, 0, "", nil, cursor{}, across{}, nil
 		if m.opens = p == inMail; m.opens {
 			m.openMail()
 		}

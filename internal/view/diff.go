@@ -14,6 +14,7 @@ type FileDiff struct {
 	Added   int        `json:"added"`
 	Removed int        `json:"removed"`
 	Lines   []DiffLine `json:"lines"`
+	Old     string     `json:"-"` // blob before the change, abbreviated; "" if git names none
 }
 
 // DiffLine is a line of a diff. Old and New are its line numbers in the two files, 0 if a file
@@ -83,6 +84,8 @@ func ParseDiff(patch string) []FileDiff {
 			}
 		case strings.HasPrefix(line, `\`):
 			f.Lines = append(f.Lines, DiffLine{Kind: NoEnd, Text: strings.TrimSpace(line[1:])})
+		case strings.HasPrefix(line, "index "):
+			f.Old, _, _ = strings.Cut(line[len("index "):], "..")
 		case strings.HasPrefix(line, "new file mode"):
 			f.State = "new"
 		case strings.HasPrefix(line, "deleted file mode"):

@@ -45,7 +45,7 @@ new mode 100755
 func TestParseDiff(t *testing.T) {
 	t.Parallel()
 	want := []FileDiff{
-		{Path: "cart.go", State: "changed", Added: 1, Removed: 1, Lines: []DiffLine{
+		{Path: "cart.go", State: "changed", Added: 1, Removed: 1, Old: "1", Lines: []DiffLine{
 			{Kind: Hunk, Old: 40, New: 40, Text: "@@ -40,3 +40,3 @@ func (c *Cart) Total() Money {"},
 			{Kind: Context, Old: 40, New: 40, Text: "func (c *Cart) Total() Money {"},
 			{Kind: Removed, Old: 41, Text: "\treturn c.sum"},
@@ -60,7 +60,7 @@ func TestParseDiff(t *testing.T) {
 		}},
 		{Path: "new name", From: "old name", State: "renamed"},
 		{Path: "gone", State: "deleted", Removed: 1, Lines: []DiffLine{{Kind: Hunk, Old: 1, Text: "@@ -1 +0,0 @@"}, {Kind: Removed, Old: 1, Text: "x"}}},
-		{Path: "pic.png", State: "binary"},
+		{Path: "pic.png", State: "binary", Old: "1"},
 		{Path: "run", State: "mode"},
 	}
 	if diff := cmp.Diff(want, ParseDiff(patch)); diff != "" {
