@@ -366,17 +366,22 @@ func (m *model) logKeys() []string {
 func plainLog(l view.TaskLog, now time.Time) []string {
 	out := []string{l.Title(now) + "."}
 	for _, p := range l.Parts {
-		title := strings.ToLower(p.Title)
-		if p.Missing != "" {
-			out = append(out, title+": "+p.Missing)
-		}
-		lines := p.Lines[max(0, len(p.Lines)-plainLogLines):]
-		if left := len(p.Lines) - len(lines); left > 0 || p.Cut {
-			title += ", its last lines"
-		}
-		for _, text := range slices.DeleteFunc(slices.Clone(lines), func(s string) bool { return strings.TrimSpace(s) == "" }) {
-			out = append(out, title+": "+strings.TrimSpace(text))
-		}
+		out = append(out, plainPart(p)...)
+	}
+	return out
+}
+
+func plainPart(p view.LogPart) (out []string) {
+	title := strings.ToLower(p.Title)
+	if p.Missing != "" {
+		out = append(out, title+": "+p.Missing)
+	}
+	lines := p.Lines[max(0, len(p.Lines)-plainLogLines):]
+	if left := len(p.Lines) - len(lines); left > 0 || p.Cut {
+		title += ", its last lines"
+	}
+	for _, text := range slices.DeleteFunc(slices.Clone(lines), func(s string) bool { return strings.TrimSpace(s) == "" }) {
+		out = append(out, title+": "+strings.TrimSpace(text))
 	}
 	return out
 }

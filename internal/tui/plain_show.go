@@ -34,12 +34,7 @@ func (t *talk) look(name, rest string) bool {
 			}
 		}
 	case "tasks":
-		for _, x := range taskOrder(t.snap.Tasks) {
-			t.task(x)
-		}
-		if more := t.snap.Count().Total - len(t.snap.Tasks); more > 0 {
-			t.say("and %s more.", counted(more, "task"))
-		}
+		t.tasks(rest)
 	case "mail":
 		list, err := t.team.Mail(t.ctx)
 		if err != nil {
@@ -86,15 +81,10 @@ func (t *talk) look(name, rest string) bool {
 		t.screen(rest)
 	case "changes":
 		t.changesOf(rest)
+	case "merges":
+		t.merges()
 	case "log":
-		l, err := t.team.TaskLog(t.ctx, strings.TrimSpace(strings.TrimPrefix(rest, "task ")), 0)
-		if err != nil {
-			t.fail(err)
-			return true
-		}
-		for _, line := range plainLog(l, time.Now()) {
-			t.say("%s", line)
-		}
+		t.log(rest)
 	case "show":
 		t.show(rest)
 	case "menu":
@@ -145,6 +135,118 @@ func (t *talk) task(x view.Task) {
 		parts = append(parts, x.Note)
 	}
 	t.say("task %s", view.Clean(strings.Join(parts, ", ")))
+}
+
+// plainTasks is how many found tasks the plain screen reads out.
+const plainTasks = 20
+
+// tasks writes the tasks that matter now, or those of all that a filter finds.
+func (t *talk) tasks(filter string) {
+	if filter == "" {
+		for _, x := range taskOrder(t.snap.Tasks) {
+			t.task(x)
+		}
+		if more := t.snap.Count().Total - len(t.snap.Tasks); more > 0 {
+			t.say("and %s more.", counted(more, "task"))
+		}
+		return
+	}
+	m := t.model()
+	found := slices.DeleteFunc(taskOrder(t.snap.Tasks), func(x view.Task) bool { return !view.Matches(x.Words(m.agentOf(x.Owner)), filter) })
+	whole := t.snap.Count().Total <= len(t.snap.Tasks)
+	for _, part := range view.TaskParts() {
+		for q := (view.TaskQuery{Filter: filter, Part: part, Most: furtherRead}); !whole && len(found) <= plainTasks; {
+			page, err := t.team.TaskPage(t.ctx, q)
+			if err != nil {
+				t.fail(err)
+				return
+			}
+			for _, x := range page.Tasks {
+				if !slices.ContainsFunc(found, func(y view.Task) bool { return y.ID == x.ID }) {
+					found = append(found, x)
+				}
+			}
+			if q.After = page.Next; q.After == "" {
+				break
+			}
+		}
+	}
+	whole = whole || len(found) <= plainTasks
+	for _, x := range found[:min(len(found), plainTasks)] {
+		t.task(x)
+	}
+	switch {
+	case len(found) > plainTasks && !whole:
+		t.say("and more: further words find less.")
+	case len(found) > plainTasks:
+		t.say("and %s more.", counted(len(found)-plainTasks, "task"))
+	case len(found) == 0:
+		t.say("no task has %s.", view.Clean(filter))
+	}
+}
+
+// merges writes the merge lane, the newest first.
+func (t *talk) merges() {
+	list, err := t.team.Merges(t.ctx)
+	if err != nil {
+		t.fail(err)
+		return
+	}
+	if len(list) == 0 {
+		t.say("there are no merges.")
+	}
+	for _, x := range slices.Backward(list) {
+		line := x.Title()
+		if x.Member != "" {
+			line += ", of " + view.Clean(x.Member)
+		}
+		if why := view.Clean(x.Why); why != "" {
+			line += ", " + why
+		}
+		if len(x.Files) > 0 {
+			line += ", in conflict: " + view.Clean(strings.Join(x.Files, ", "))
+		}
+		t.say("%s", line)
+	}
+}
+
+// log writes the end of what a task's last attempt has printed, or the gate of merge N.
+func (t *talk) log(of string) {
+	if id, ok := strings.CutPrefix(of, "merge "); ok {
+		t.gateLog(strings.TrimPrefix(strings.TrimSpace(id), "#"))
+		return
+	}
+	l, err := t.team.TaskLog(t.ctx, strings.TrimSpace(strings.TrimPrefix(of, "task ")), 0)
+	if err != nil {
+		t.fail(err)
+		return
+	}
+	for _, line := range plainLog(l, time.Now()) {
+		t.say("%s", line)
+	}
+}
+
+func (t *talk) gateLog(id string) {
+	n, err := strconv.ParseInt(id, 10, 64)
+	if err != nil {
+		t.say("%q is no number of a merge: merges lists them.", view.Clean(id))
+		return
+	}
+	ctx, cancel := context.WithCancel(t.ctx)
+	defer cancel()
+	err = t.team.GateLog(ctx, n, func(x view.Merge, p view.LogPart) {
+		if ctx.Err() != nil {
+			return
+		}
+		cancel() // what it prints from now on is not followed
+		t.say("%s.", x.Title())
+		for _, line := range plainPart(p) {
+			t.say("%s", line)
+		}
+	})
+	if err != nil && ctx.Err() == nil {
+		t.fail(err)
+	}
 }
 
 func (t *talk) screen(name string) {

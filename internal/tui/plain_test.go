@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -61,6 +62,63 @@ func TestPlainWords(t *testing.T) {
 	if err != nil || d.Approval != 1 || d.Comment != "2" || d.Lines != "" || d.Text != "in one commit" {
 		t.Errorf("%+v, %v", d, err)
 	}
+}
+
+// TestPlainTasksAndMerges checks that a filter finds tasks beyond those of the snapshot, and that merges are
+// listed with what their gates have printed.
+func TestPlainTasksAndMerges(t *testing.T) {
+	t.Parallel()
+	x := newLong()
+	var out strings.Builder
+	talk := &talk{p: &Plain{Out: &out}, ctx: t.Context(), team: x, snap: x.snapshot(), have: true}
+	lane := []view.Merge{
+		{ID: 3, Member: "ann", Branch: "cart", Target: "main", State: "conflict", Files: []string{"go.mod"}},
+		{ID: 4, Member: "bob", Branch: "docs", Target: "main", State: "red", Why: "exit 1"},
+	}
+	for _, c := range []struct {
+		of         view.Team
+		line, want string
+	}{
+		{x, "tasks needle", "task 1801, the needle, completed\n"},
+		{x, "tasks state:failed", "task 8, job 8, failed, exit 1\ntask 508, job 508, failed, exit 1\ntask 1008, job 1008, failed, exit 1\ntask 1508, job 1508, failed, exit 1\n"},
+		{x, "tasks nowhere", "no task has nowhere.\n"},
+		{&merging{lane: lane}, "merges", "merge 4 of docs into main: red, of bob, exit 1\nmerge 3 of cart into main: conflict, of ann, in conflict: go.mod\n"},
+		{&merging{}, "merges", "there are no merges.\n"},
+		{&merging{lane: lane}, "log merge 4", "merge 4 of docs into main: red.\ngate: FAIL\n"},
+		{&merging{lane: lane}, "log merge x", "\"x\" is no number of a merge: merges lists them.\n"},
+		{&merging{lane: lane}, "log merge 9", "error: no merge 9\n"},
+	} {
+		out.Reset()
+		talk.team = c.of
+		talk.line(c.line, time.Now())
+		if got := out.String(); got != c.want {
+			t.Errorf("%s:\n%swant:\n%s", c.line, got, c.want)
+		}
+	}
+	out.Reset()
+	talk.team = x
+	talk.line("tasks job", time.Now())
+	if got := out.String(); strings.Count(got, "\n") != plainTasks+1 || !strings.HasSuffix(got, "and more: further words find less.\n") {
+		t.Errorf("many are found:\n%s", got)
+	}
+}
+
+// merging is a team with a merge lane.
+type merging struct {
+	fuzzed
+	lane []view.Merge
+}
+
+func (x *merging) Merges(context.Context) ([]view.Merge, error) { return x.lane, nil }
+
+func (x *merging) GateLog(_ context.Context, id int64, each func(view.Merge, view.LogPart)) error {
+	for _, l := range x.lane {
+		if l.ID == id {
+			each(l, view.LogPart{Title: "GATE", Lines: []string{"FAIL", ""}})
+			return nil
+		}
+	}
+	return team.Errorf(team.CodeNotFound, "no merge %d", id)
 }
 
 func must(a view.Action, ok bool) view.Action {

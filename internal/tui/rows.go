@@ -289,17 +289,21 @@ func (m *model) doing(x view.Member) (what string, at time.Time) {
 	return what, at
 }
 
+// agentOf returns the kind of agent of a member, "" for none.
+func (m *model) agentOf(name string) string {
+	if x := m.memberOf(name); x != nil {
+		return x.Agent
+	}
+	return ""
+}
+
 func taskID(t view.Task) string { return "task:" + t.ID }
 
 func (m *model) taskItem(t view.Task, id, owner int) item {
 	on := view.Target{Thing: view.OnTask, Task: &t, Member: m.memberOf(t.Owner)}
 	text := ""
 	if m.filter != "" {
-		agent := ""
-		if on.Member != nil {
-			agent = on.Member.Agent
-		}
-		text = t.Words(agent)
+		text = t.Words(m.agentOf(t.Owner))
 	}
 	return item{
 		id: taskID(t), on: on, text: text,
