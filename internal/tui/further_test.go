@@ -191,6 +191,28 @@ func TestFilterOfAllTasks(t *testing.T) {
 	s.shows("TASKS 1999, 4 of 1999 shown")
 }
 
+// TestSelectTask checks that the screen can begin with any task, and that others are told to be missing.
+func TestSelectTask(t *testing.T) {
+	t.Parallel()
+	for want, said := range map[string]string{"task:1801": "the needle", "task:7": "job 7", "task:9999": "task:9999 is not here"} {
+		for _, at := range []place{inTeam, inTasks} {
+			x := newLong()
+			s := newOnPaper(t, x, x)
+			s.m.cols, s.m.rows = 120, 30
+			s.ui.Select = want
+			s.goTo(at)
+			s.apply(func(*model) { s.snapshot(x.snapshot()) })
+			s.look(settle)
+			s.selectFirst()
+			s.shows(said)
+			s.look(settle)
+			if found := s.m.cursor == want; found == (want == "task:9999") {
+				t.Errorf("%s in %s: selected %s", want, at, s.m.cursor)
+			}
+		}
+	}
+}
+
 // TestScrollsOn checks that the list of tasks goes on past those of the snapshot as far as somebody
 // goes, and that nothing is read at rest.
 func TestScrollsOn(t *testing.T) {

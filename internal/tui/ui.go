@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -369,7 +370,42 @@ func (r *run) selectFirst() {
 			}
 		}
 	}
+	if kind == "task" && r.m.inTaskList() && r.m.part() {
+		r.findTask(id)
+		return
+	}
 	r.m.say(want+" is not here", true)
+}
+
+// findTask reads a task beyond those of the snapshot and selects it, unless a key comes first.
+func (r *run) findTask(id string) {
+	t, key := r.team, r.m.lastKey
+	r.read("a task", func(ctx context.Context) func(*model) {
+		p, err := t.TaskPage(ctx, view.TaskQuery{Part: view.TaskParts()[0], Most: 1}) // it has the newest event
+		var n view.TaskNews
+		if err == nil {
+			n, err = t.TaskNews(ctx, []string{id}, p.Event)
+		}
+		return func(m *model) {
+			at := slices.IndexFunc(n.Tasks, func(x view.Task) bool { return x.ID == id })
+			switch {
+			case err != nil:
+				m.fail("the task cannot be read:", err, "")
+				return
+			case at < 0:
+				m.say("task:"+id+" is not here", true)
+				return
+			case m.further.next == nil:
+				m.further = further{filter: m.filter, next: map[string]string{}, done: map[string]bool{}, event: n.Event, tasks: n.Tasks[at : at+1]}
+			default:
+				m.further.tasks = append(m.further.tasks, n.Tasks[at])
+			}
+			m.refresh()
+			if m.lastKey.Equal(key) {
+				m.choose("task:" + id)
+			}
+		}
+	})
 }
 
 // async runs f beside the screen; the function that it returns changes the model.
