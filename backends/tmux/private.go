@@ -43,7 +43,7 @@ set -g set-titles off
 set -g status-interval 5
 set -g status-left ` + quote(statusLeft(teamKey, line)) + `
 set -g status-left-length 80
-set -g status-right ' leave: #{prefix} d '
+set -g status-right ' #{prefix} d: back '
 set -gw remain-on-exit on
 set -gwq remain-on-exit-format ''
 set -gw allow-rename off

@@ -75,7 +75,7 @@ func TestStatusInTmux(t *testing.T) {
 }
 
 // TestStatusOfTheSession checks that the status line of the team's session has the team's line
-// and the keys to leave.
+// and the keys that lead back.
 func TestStatusOfTheSession(t *testing.T) {
 	r := newFaultRig(t)
 	r.teamctl("spawn", "a", "--backend", "tmux", "--", "sleep", "10000")
@@ -88,7 +88,7 @@ func TestStatusOfTheSession(t *testing.T) {
 	tty := startOnTerminal(t, c, 120, 36)
 	var seen strings.Builder
 	output := readTerminal(tty, &seen)
-	for _, want := range []string{"f ·1 0/1", "leave: C-b d"} {
+	for _, want := range []string{"f ·1 0/1", "C-b d: back"} {
 		r.until(want, func() bool { return strings.Contains(output.see(seen.String), want) })
 	}
 	r.command("tmux", "-S", pane.Socket, "detach-client", "-s", "teamctl-f")
