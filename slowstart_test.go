@@ -11,13 +11,29 @@ import (
 	"testing"
 )
 
-// slowVersions are releases that may not be used: what they do in their init runs
-// in every process that is started, and a shim is started for every agent.
-var slowVersions = []struct{ module, version, why string }{
+// slowLibrary is a library whose init takes long. version is a pattern, "" for every version.
+type slowLibrary struct{ module, version, why string }
+
+// slowLibraries may not be used, in the versions of a pattern or in all: what they do in their init
+// runs in every process that is started, and a shim is started for every agent.
+var slowLibraries = []slowLibrary{
 	{
-		"github.com/mattn/go-runewidth", `v0\.0\.(2[5-9]|[3-9]\d)`,
-		"its init fills a table of 2.2 MB, 18 ms in every process; v0.0.24 does not. A later one may be taken when it no longer does (scripts/bench startup)",
+		"github.com/mattn/go-runewidth", `v0\.0\.2[5-9]`,
+		"its init fills a table of 2.2 MB, 18 ms in every process; v0.0.24 and v0.0.30 do not",
 	},
+	{"github.com/charmbracelet/bubbletea", ``, "its renderer wakes 60 times a second while nothing changes; a release that does not may be taken"},
+	{"charm.land/bubbletea", ``, "as github.com/charmbracelet/bubbletea, of which it is a later version"},
+	{"github.com/charmbracelet/bubbles", ``, "its text fields look for clipboard programs in PATH in their init"},
+	{"charm.land/bubbles", ``, "as github.com/charmbracelet/bubbles"},
+	{"github.com/charmbracelet/glamour", ``, "24 ms of init: internal/tui sets headings, lists and code apart by itself"},
+	{"charm.land/glamour", ``, "as github.com/charmbracelet/glamour"},
+	{"github.com/alecthomas/chroma", ``, "14 ms of init: people can pipe changes through a program of their own"},
+}
+
+// startOften are the packages of programs that are started for every agent and for every call of a
+// tool, with what they must not link, however indirectly.
+var startOften = map[string][]string{
+	"cmd/teamctl-shim": {"github.com/gdamore/tcell", "html/template", "internal/tui", "internal/view/page"},
 }
 
 // TestNothingCompiledAtStart: regular expressions and templates are compiled where they
@@ -55,9 +71,68 @@ func TestNoSlowStart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range slowVersions {
-		if v := regexp.MustCompile(`(?m)^\s*` + regexp.QuoteMeta(s.module) + ` (` + s.version + `)\b`).FindSubmatch(mod); v != nil {
-			t.Errorf("go.mod has %s %s: %s", s.module, v[1], s.why)
+	for _, s := range slowLibraries {
+		if v := s.in(string(mod)); v != "" {
+			t.Errorf("go.mod has %s: %s", v, s.why)
 		}
 	}
+	imports := map[string][]string{}
+	for _, f := range goFiles(t) {
+		if !f.test {
+			imports[f.dir] = append(imports[f.dir], f.imports...)
+		}
+	}
+	for dir, never := range startOften {
+		for p := range linked(imports, dir) {
+			if within(p, never) {
+				t.Errorf("%s links %s, which costs each of its many starts", dir, p)
+			}
+		}
+	}
+}
+
+// TestSlowStartIsNoticed checks that the names above find what they are for.
+func TestSlowStartIsNoticed(t *testing.T) {
+	for line, want := range map[string]bool{
+		"\tgithub.com/mattn/go-runewidth v0.0.24 // indirect": false, "\tgithub.com/mattn/go-runewidth v0.0.27": true, "\tgithub.com/mattn/go-runewidth v0.0.30": false,
+		"\tgithub.com/charmbracelet/bubbletea/v2 v2.0.0": true, "\tcharm.land/bubbles/v2 v2.0.0": true, "\tgithub.com/alecthomas/chroma/v2 v2.14.0 // indirect": true,
+		"\tgithub.com/charmbracelet/x/ansi v0.11.8": false, "\tgithub.com/charmbracelet/bubblesort v0.1.0": false,
+	} {
+		if got := slices.ContainsFunc(slowLibraries, func(s slowLibrary) bool { return s.in("require (\n"+line+"\n)\n") != "" }); got != want {
+			t.Errorf("%q: slow %v, want %v", line, got, want)
+		}
+	}
+	imports := map[string][]string{"a": {module + "/b", "fmt"}, "b": {"html/template", module + "/a"}, "c": {"os"}}
+	if got := linked(imports, "a"); !got["html/template"] || !got["fmt"] || !got["b"] || got["os"] {
+		t.Errorf("a links %v", got)
+	}
+}
+
+// in returns the version of the library that a go.mod has, if it is one of those, "" otherwise.
+func (s slowLibrary) in(mod string) string {
+	version := s.version
+	if version == "" {
+		version = `v\S+`
+	}
+	found := regexp.MustCompile(`(?m)^\s*(` + regexp.QuoteMeta(s.module) + `(?:/v\d+)? ` + version + `)\b`).FindStringSubmatch(mod)
+	if found == nil {
+		return ""
+	}
+	return found[1]
+}
+
+// linked returns the packages that a package imports, directly or not: those of this module by their
+// directory, the imports of which are known.
+func linked(imports map[string][]string, dir string) map[string]bool {
+	out := map[string]bool{}
+	for todo := []string{dir}; len(todo) > 0; todo = todo[1:] {
+		for _, imp := range imports[todo[0]] {
+			p := strings.TrimPrefix(imp, module+"/")
+			if !out[p] {
+				out[p] = true
+				todo = append(todo, p)
+			}
+		}
+	}
+	return out
 }
