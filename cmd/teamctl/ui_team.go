@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"slices"
 	"strings"
 	"time"
 
@@ -112,58 +111,12 @@ func (s *screenTeam) Timeline(ctx context.Context) (view.Timeline, error) {
 	return look.Timeline(ctx, s.team, w)
 }
 
-// A screen whose supervisor has ended asks again after screenAgain, and after twice as long until
-// screenSeldom.
-const (
-	screenAgain  = time.Second
-	screenSeldom = 15 * time.Second
-)
-
-// Screen follows a member's screen by the supervisor that runs now, and by the next one once that
-// has ended. It starts none: otherwise the board could not show that there is none.
 func (s *screenTeam) Screen(ctx context.Context, name string, each func(view.Frame)) error {
-	m, err := s.team.Member(ctx, name)
-	if err != nil {
-		return err
-	}
-	var last []string
-	for wait := screenAgain; ; wait = min(2*wait, screenSeldom) {
-		sup, err := s.team.RunningSupervisor(ctx)
-		if err == nil {
-			err = sup.View(ctx, m.Name, func(lines []string) {
-				if wait = screenAgain; last == nil || !slices.Equal(lines, last) {
-					last = lines
-					each(view.Frame{Lines: lines, At: time.Now()})
-				}
-			})
-		}
-		if ctx.Err() != nil || err == nil {
-			return nil
-		}
-		if last == nil || !team.IsCode(err, team.CodeUnavailable) {
-			return err
-		}
-		pause := time.NewTimer(wait)
-		select {
-		case <-pause.C:
-		case <-ctx.Done():
-			pause.Stop()
-			return nil
-		}
-	}
+	return look.ScreenFollow(ctx, s.team, name, each)
 }
 
-// History reads a member's screen with its history. It starts no supervisor, as Screen.
 func (s *screenTeam) History(ctx context.Context, name string) ([]string, error) {
-	m, err := s.team.Member(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	sup, err := s.team.RunningSupervisor(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return sup.ViewBack(ctx, m.Name)
+	return look.ScreenBack(ctx, s.team, name)
 }
 
 func (s *screenTeam) Drafts(ctx context.Context) (map[string]string, error) {

@@ -1,4 +1,4 @@
-package main
+package look
 
 import (
 	"context"
@@ -26,9 +26,9 @@ func (p *painter) View(_ context.Context, _ string, each func([]string)) error {
 	return p.err
 }
 
-// TestScreenOfAMember checks that a screen is followed by the next supervisor once one has ended, that one that has not
+// TestScreenFollow checks that a screen is followed by the next supervisor once one has ended, that one that has not
 // changed meanwhile is not shown again, and that the end of the member ends it.
-func TestScreenOfAMember(t *testing.T) {
+func TestScreenFollow(t *testing.T) {
 	t.Parallel()
 	env := &tool.Env{Home: team.Home{Dir: t.TempDir()}}
 	if _, err := env.TeamCreate(t.Context(), tool.Person(), tool.TeamCreateIn{TeamName: "demo"}); err != nil {
@@ -38,8 +38,11 @@ func TestScreenOfAMember(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &screenTeam{team: opened, env: env, key: "demo"}
-	defer s.close()
+	defer func() {
+		if err := opened.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
 	_, _, err = opened.Ledger.AddMember(t.Context(), ledger.Member{
 		Name: "ann", SessionKey: "agent:demo:teammate:ann", Role: team.RoleExecutor,
 		Desired: team.WantRunning, Observed: team.Running, Activity: team.Working,
@@ -62,10 +65,10 @@ func TestScreenOfAMember(t *testing.T) {
 	}
 	var shown []string
 	show := func(f view.Frame) { shown = append(shown, strings.Join(f.Lines, "|")) }
-	if err := s.Screen(t.Context(), "ann", show); !team.IsCode(err, team.CodeNotFound) || !slices.Equal(shown, []string{"a", "b", "c"}) {
+	if err := ScreenFollow(t.Context(), opened, "ann", show); !team.IsCode(err, team.CodeNotFound) || !slices.Equal(shown, []string{"a", "b", "c"}) {
 		t.Errorf("%v: %q, want a, b and c, and its exit", err, shown)
 	}
-	if err := s.Screen(t.Context(), "ann", show); !team.IsCode(err, team.CodeUnavailable) {
+	if err := ScreenFollow(t.Context(), opened, "ann", show); !team.IsCode(err, team.CodeUnavailable) {
 		t.Errorf("without a supervisor: %v", err)
 	}
 }
