@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/teamctl/teamctl/internal/tui/term"
 	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/team"
 )
@@ -72,19 +73,52 @@ func TestKeysOfRequest(t *testing.T) {
 		lines := m.draw().lines
 		return lines[len(lines)-1]
 	}
-	if got := last(); got != " a approve  x reject  A always allow  e edit, then approve  m message  esc back" {
+	if got := last(); got != " a approve  x reject  A always allow  e edit, then approve  m message  esc back  s screen  ? help" {
 		t.Errorf("%q", got)
 	}
 	x := m.request[m.over.approval]
 	x.Command = strings.Repeat("make all\n", 60)
 	m.request[m.over.approval] = x
-	if got := last(); !strings.HasSuffix(got, "esc back  ctrl-d more") {
+	if got := last(); !strings.HasSuffix(got, "esc back  ctrl-d more  ? help") {
 		t.Errorf("longer than the screen: %q", got)
 	}
 	x.State = "approved"
 	m.request[m.over.approval] = x
 	if got := last(); got != " esc back  ctrl-d more" {
 		t.Errorf("answered: %q", got)
+	}
+}
+
+// TestKeysFromARequest checks that the keys of the screen work on an open request, and that those which act
+// on the selected row do nothing once that is another one.
+func TestKeysFromARequest(t *testing.T) {
+	t.Parallel()
+	for key, want := range map[string]struct {
+		at   place
+		over overlayKind
+	}{
+		"s": {inScreen, noOverlay}, "d": {inChanges, noOverlay}, "4": {inMail, noOverlay},
+		"o": {inTeam, choiceOverlay}, ":": {inTeam, paletteOverlay}, "?": {inTeam, helpOverlay}, "Z": {inTeam, choiceOverlay},
+		"y": {inTeam, requestOverlay}, "ctrl-l": {inTeam, requestOverlay}, "ctrl-z": {inTeam, requestOverlay},
+	} {
+		s := newOnPaper(t, nil, &fuzzed{request: view.Request{Kind: view.NeedPermission, State: "pending", Member: "worker-1", Command: "make"}})
+		s.look(0)
+		s.types("enter")
+		if s.types(key); s.m.at != want.at || s.m.over.kind != want.over || s.m.bad {
+			t.Errorf("%s: at %s with overlay %d, %q; want %s, %d", key, s.m.at, s.m.over.kind, s.m.toast, want.at, want.over)
+		}
+	}
+	s := newOnPaper(t, nil, &fuzzed{})
+	s.look(0)
+	s.types("enter")
+	if !s.event(term.Event{Kind: term.Key, Key: "q", At: s.now}) {
+		t.Error("q does not leave the screen")
+	}
+	for _, key := range []string{"s", "o", "Z"} {
+		s.m.over.approval = 99
+		if s.types(key); s.m.at != inTeam || s.m.over.kind != requestOverlay || !strings.Contains(s.m.toast, "no longer in the list") {
+			t.Errorf("%s on another row: at %s with overlay %d, %q", key, s.m.at, s.m.over.kind, s.m.toast)
+		}
 	}
 }
 

@@ -62,8 +62,11 @@ func (r *run) mouse(e term.Event) (leave bool) {
 			return false
 		}
 	case "right": // the menu of the row under the pointer
+		if m.over.kind != noOverlay {
+			return false
+		}
 		for _, g := range r.frame.regions {
-			if m.over.kind == noOverlay && g.y == e.Y && e.X >= g.left && e.X < g.right {
+			if g.y == e.Y && e.X >= g.left && e.X < g.right {
 				m.lastKey = e.At
 				m.choose(g.id)
 			}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/teamctl/teamctl/internal/tui/term"
 	"github.com/teamctl/teamctl/internal/view"
@@ -105,6 +106,36 @@ func TestRightClick(t *testing.T) {
 	s.event(term.Event{Kind: term.Mouse, Key: "right", X: at.left + 4, Y: at.y, At: s.now})
 	if s.m.cursor != "task:101" || s.m.over.kind != choiceOverlay || !slices.ContainsFunc(s.m.over.choices, func(c choice) bool { return c.action.ID == "assign" }) {
 		t.Errorf("the menu of %s: %+v", s.m.cursor, s.m.over.choices)
+	}
+	s.m.over = overlay{kind: requestOverlay, approval: 99} // of another row
+	s.event(term.Event{Kind: term.Mouse, Key: "right", X: at.left + 4, Y: at.y, At: s.now})
+	if s.m.over.kind != requestOverlay {
+		t.Errorf("over a request there is the menu of %s", s.m.cursor)
+	}
+}
+
+// TestDoubleClick checks that a click selects a row, and that a second one soon after opens it.
+func TestDoubleClick(t *testing.T) {
+	t.Parallel()
+	s := newOnPaper(t, nil, &fuzzed{})
+	s.look(0)
+	i := slices.IndexFunc(s.frame.regions, func(g region) bool { return g.id == "member:worker-2" })
+	if i < 0 {
+		t.Fatalf("no row of a member: %+v", s.frame.regions)
+	}
+	at := s.frame.regions[i]
+	click := func(later time.Duration) {
+		s.look(later)
+		s.event(term.Event{Kind: term.Mouse, Key: "left", X: at.left + 4, Y: at.y, At: s.now})
+	}
+	click(0)
+	click(5 * time.Second)
+	if s.m.cursor != "member:worker-2" || s.m.at != inTeam {
+		t.Fatalf("two clicks apart: %s in %s", s.m.cursor, s.m.at)
+	}
+	click(100 * time.Millisecond)
+	if s.m.at != inScreen || s.m.screenOf != "worker-2" {
+		t.Errorf("a double click leads to %s of %q", s.m.at, s.m.screenOf)
 	}
 }
 

@@ -71,6 +71,9 @@ func (m *model) overKeys(more bool) []string {
 		if more {
 			keys = append(keys, k.hint("scroll-down", "more"))
 		}
+		if m.request[o.approval].State == "pending" && m.onRequestRow() {
+			keys = append(keys, k.hint("screen", "screen"), k.hint("help", "help"), k.hint("changes", "diff"))
+		}
 		return keys
 	case inputOverlay:
 		if o.comment() {
@@ -112,6 +115,13 @@ func (m *model) requestKeys() (keys []string) {
 		}
 	}
 	return keys
+}
+
+// onRequestRow reports whether the selected row is that of the open request: what acts on the row means
+// another one otherwise.
+func (m *model) onRequestRow() bool {
+	it, ok := m.row()
+	return ok && !it.gone && it.on.Need != nil && it.on.Need.Approval == m.over.approval
 }
 
 // comment reports the text of a comment, which is kept as a draft while it is typed.

@@ -94,8 +94,17 @@ func (r *run) requestKey(e term.Event, why string) (leave bool) {
 	case "next-need", "previous-need":
 		m.over = overlay{}
 		return r.command(id, e)
-	case "quit":
-		m.over = overlay{}
+	case "quit", "redraw", "suspend", "view-team", "view-tasks", "view-needs", "view-mail", "view-changes", "view-usage", "view-time":
+		return r.command(id, e)
+	case "screen", "changes", "log", "menu", "palette", "help", "put-off", "copy":
+		if !m.onRequestRow() {
+			m.say("nothing was done: the request is no longer in the list", true)
+			return false
+		}
+		if id != "copy" {
+			m.over = overlay{}
+		}
+		return r.command(id, e)
 	default:
 		if a, ok := m.actionOf(e.Key); ok {
 			r.begin(a, e, why)
