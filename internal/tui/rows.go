@@ -222,6 +222,8 @@ func (m *model) sign(x view.Member) (sign, word string) {
 			return m.style.Yellow("?"), "waiting"
 		case x.Activity == team.Idle:
 			return m.style.Dim("·"), "idle"
+		case x.Activity == team.Limited:
+			return m.style.Yellow("◌"), "limited"
 		}
 		return m.style.Dim("?"), string(x.Activity)
 	case team.Failed:
@@ -269,6 +271,11 @@ func (m *model) doing(x view.Member) (what string, at time.Time) {
 		what = x.WaitsFor
 	case x.State != team.Running:
 		what, at = view.Clean(x.Note), x.Since
+	case x.Activity == team.Limited:
+		what = view.Clean(x.Agent)
+		if !x.LimitedTo.IsZero() {
+			what = strings.TrimPrefix(what+", until "+x.LimitedTo.Local().Format("15:04"), ", ")
+		}
 	case !x.StalledSince.IsZero():
 		at = x.StalledSince
 	}

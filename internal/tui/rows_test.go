@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/team"
@@ -44,5 +45,28 @@ func TestGoneRowIsCurrent(t *testing.T) {
 	shown := strings.Join(m.detail(&frame{}, 60, 10), "\n")
 	if strings.Contains(shown, "failed") || !strings.Contains(shown, "pending") {
 		t.Errorf("shown:\n%s", shown)
+	}
+}
+
+// TestLimitedMember checks that a member at a usage limit has a sign and a word of its own, and the end of the
+// limit, if that is known.
+func TestLimitedMember(t *testing.T) {
+	t.Parallel()
+	until := epoch.Add(2 * time.Hour)
+	s := crowd(3)
+	s.Members[2].Activity, s.Members[2].LimitedTo = team.Limited, until
+	s.Members[3].Activity = team.Limited
+	s.Tasks = nil
+	m := shownOf(s, 200, 50)
+	shown := text(m.draw())
+	for _, want := range []string{"◌ worker-2 limited  claude, until " + until.Local().Format("15:04"), "◌ worker-3 limited  claude "} {
+		if !strings.Contains(shown, want) {
+			t.Errorf("no %q in\n%s", want, shown)
+		}
+	}
+	m.filter = "state:limited"
+	m.refresh()
+	if shown = text(m.draw()); !strings.Contains(shown, "MEMBERS 3, 2 of 3 shown") {
+		t.Errorf("filtered:\n%s", shown)
 	}
 }

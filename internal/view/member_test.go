@@ -2,6 +2,7 @@ package view
 
 import (
 	"testing"
+	"time"
 
 	"github.com/teamctl/teamctl/team"
 )
@@ -13,6 +14,8 @@ func TestDoing(t *testing.T) {
 		"idle, plan mode":        {Activity: team.Idle, Plan: true},
 		"paused":                 {Activity: team.Working, Paused: true},
 		"waiting (permission 3)": {Activity: team.Waiting, WaitsFor: "permission 3"},
+		"limited":                {Activity: team.Limited},
+		"limited until 14:00":    {Activity: team.Limited, LimitedTo: time.Date(2026, 3, 1, 14, 0, 0, 0, time.Local)},
 	} {
 		if got := m.Doing(); got != want {
 			t.Errorf("%+v: %q, want %q", m, got, want)

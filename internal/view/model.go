@@ -93,6 +93,8 @@ type Member struct {
 	Plan   bool `json:"plan,omitempty"`   // in plan mode: it claims no tasks yet
 
 	StalledSince time.Time `json:"stalledSince,omitzero"` // last sign of a working member, if that is long ago
+
+	LimitedTo time.Time `json:"limitedTo,omitzero"` // if its activity is limited: when it continues; zero: unknown
 }
 
 // Doing returns what the member does, or what keeps it from working.
@@ -102,6 +104,8 @@ func (m Member) Doing() string {
 		return "paused"
 	case m.WaitsFor != "":
 		return "waiting (" + m.WaitsFor + ")"
+	case m.Activity == team.Limited && !m.LimitedTo.IsZero():
+		return "limited until " + m.LimitedTo.Local().Format("15:04")
 	case m.Plan:
 		return string(m.Activity) + ", plan mode"
 	}

@@ -261,7 +261,7 @@ func usage(u tool.Usage, now time.Time) (list []view.Need) {
 		if l.Until > now.UnixMilli() {
 			text += ", until " + stamp(l.Until).Local().Format("15:04")
 		}
-		list = append(list, view.Need{Kind: view.NeedLimit, Text: text, Command: "teamctl usage"})
+		list = append(list, view.Need{Kind: view.NeedLimit, Text: text, Since: stamp(l.Since), Command: "teamctl usage"})
 	}
 	for _, m := range append(u.Members, u.Team) {
 		if m.Share < budgetShare {

@@ -168,7 +168,7 @@ func filled(name string, tasks []ledger.Task, stuck map[string]bool, members []l
 		s.Members = append(s.Members, view.Member{
 			Name: m.Name, Color: m.Color, Lead: m.Name == team.LeadName, State: m.Observed, Activity: m.Activity,
 			Agent: m.Spec.Agent, ActiveSince: stamp(m.ActivityAt), Since: stamp(Since(m)), Restarts: m.Restarts, Note: Why(m),
-			Paused: Paused(m), Plan: m.Name != team.LeadName && m.Spec.Mode == team.ModePlan,
+			Paused: Paused(m), Plan: m.Name != team.LeadName && m.Spec.Mode == team.ModePlan, LimitedTo: stamp(m.LimitedTo),
 		})
 	}
 	return s
