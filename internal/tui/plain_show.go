@@ -56,26 +56,29 @@ func (t *talk) look(name, rest string) bool {
 			if who == "" {
 				who = "the whole team"
 			}
-			line := fmt.Sprintf("used by %s: %s tokens, %s", who, x.Words(), x.Money())
+			line := fmt.Sprintf("used by %s: %s", who, spentWords(x, u.Team))
 			if b := x.BudgetWords(); b != "" {
 				line += ", " + b
 			}
 			t.say("%s", line)
 		}
+		for _, x := range u.Agents {
+			t.say("used by all %s: %s", x.Agent, spentWords(x, u.Team))
+		}
 		for _, l := range u.Limits {
 			t.say("limit: %s", l.String())
 		}
 		for _, x := range u.Tasks {
-			t.say("used for task %s, %s: %s tokens, %s", x.Name, x.Subject, x.Words(), x.Money())
+			t.say("used for task %s, %s: %s", x.Name, x.Subject, spentWords(x, u.Team))
 		}
 		if u.More > 0 {
 			t.say("and for %s, which used less.", counted(u.More, "more task"))
 		}
 		if len(u.Tasks) > 0 {
-			t.say("used without a task: %s tokens, %s", u.Rest.Words(), u.Rest.Money())
+			t.say("used without a task: %s", spentWords(u.Rest, u.Team))
 		}
 		for _, x := range u.Days {
-			t.say("used on %s: %s tokens, %s", x.Name, x.Words(), x.Money())
+			t.say("used on %s: %s", x.Name, spentWords(x, u.Team))
 		}
 	case "screen":
 		t.screen(rest)
@@ -95,6 +98,15 @@ func (t *talk) look(name, rest string) bool {
 		return false
 	}
 	return true
+}
+
+// spentWords says what was used, and which part of all that is.
+func spentWords(x, all view.Spent) string {
+	words := x.Words() + " tokens, "
+	if part := x.Of(all); part != "" && x.Tokens != all.Tokens {
+		words += part + ", "
+	}
+	return words + x.Money()
 }
 
 func (t *talk) model() *model {

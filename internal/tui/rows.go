@@ -473,7 +473,10 @@ func (m *model) usageRows() group {
 			if w < 50 {
 				return columns(w, " ", []string{name, x.Money()}, []int{0, 8})
 			}
-			return columns(w, "  ", []string{name, kind, x.Words(), x.Money(), budget}, []int{max(12, w/5), 10, 8, 9, 0})
+			if w < 76 {
+				return columns(w, "  ", []string{name, kind, x.Words(), x.Money(), budget}, []int{max(12, w/5), 10, 8, 9, 0})
+			}
+			return columns(w, "  ", []string{name, kind, x.Words(), x.Of(m.usage.Team), x.Money(), budget}, []int{max(12, w/5), 10, 8, 12, 9, 0})
 		}})
 	}
 	for _, x := range m.usage.Members {

@@ -232,6 +232,14 @@ func (s Spent) BudgetWords() string {
 	return ""
 }
 
+// Of says which part of the tokens of the whole it has used; "" if that is not known.
+func (s Spent) Of(whole Spent) string {
+	if !s.Known || !whole.Known || whole.Tokens <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.0f %% of all", 100*float64(s.Tokens)/float64(whole.Tokens))
+}
+
 // Changes has the files that a member has changed.
 type Changes struct {
 	Member    string   `json:"member"`
