@@ -252,7 +252,7 @@ func said(n view.Need) string {
 		return fmt.Sprintf("%s asks at its own screen: %s", n.Member, text)
 	case n.Kind == view.NeedMember:
 		return fmt.Sprintf("%s failed: %s", n.Member, text)
-	case n.Kind == view.NeedTask:
+	case n.Kind == view.NeedTask && n.Task != "":
 		return fmt.Sprintf("task %s failed: %s", n.Task, text)
 	case n.Kind == view.NeedStalled:
 		return n.Member + " " + text

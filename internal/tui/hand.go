@@ -341,6 +341,8 @@ func (r *run) open() {
 	case on.Need != nil && on.Need.Kind == view.NeedMerge:
 		m.changes, m.files = view.Changes{Member: on.Need.Member}, nil
 		r.goTo(inChanges)
+	case on.Need != nil && on.Need.Kind == view.NeedTask && on.Need.Task == "":
+		r.goTo(inTasks)
 	case on.Need != nil && on.Need.Kind == view.NeedMail:
 		m.wanted = on.Need.Message
 		r.goTo(inMail)

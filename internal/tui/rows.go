@@ -125,7 +125,7 @@ func (m *model) needRows() group {
 		switch {
 		case n.Approval != 0:
 			on.Thing = view.OnApproval
-		case n.Kind == view.NeedTask:
+		case n.Kind == view.NeedTask && n.Task != "":
 			on.Thing, on.Task = view.OnTask, m.taskOf(n.Task)
 		case n.Kind == view.NeedMerge:
 			on.Thing = view.OnMember
@@ -194,7 +194,7 @@ func needWord(n view.Need) string {
 
 func needWho(n view.Need) string {
 	switch {
-	case n.Kind == view.NeedTask:
+	case n.Kind == view.NeedTask && n.Task != "":
 		return "task " + n.Task
 	case n.Member != "":
 		return n.Member

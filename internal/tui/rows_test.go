@@ -70,3 +70,20 @@ func TestLimitedMember(t *testing.T) {
 		t.Errorf("filtered:\n%s", shown)
 	}
 }
+
+// TestMoreFailedTasks checks that the need of the failed tasks that are not listed leads to the tasks.
+func TestMoreFailedTasks(t *testing.T) {
+	t.Parallel()
+	f := &fuzzed{}
+	s := newOnPaper(t, f, f)
+	n := view.Need{Kind: view.NeedTask, Text: "9 more tasks have failed", Command: "teamctl task ls --status failed"}
+	s.m.snap.Needs = append(s.m.snap.Needs, n)
+	s.m.refresh()
+	s.m.choose(needID(n))
+	if shown := s.look(0); !strings.Contains(shown, "› failed      team      9 more tasks have failed") || !strings.Contains(shown, "teamctl task ls --status failed") {
+		t.Errorf("shown:\n%s", shown)
+	}
+	if s.types("enter"); s.m.at != inTasks {
+		t.Errorf("enter leads to %s", s.m.at)
+	}
+}

@@ -22,7 +22,7 @@ const (
 	NeedDelegation NeedKind = "delegation"
 	NeedDialog     NeedKind = "dialog"     // a question at the screen of a member's program
 	NeedMember     NeedKind = "failed"     // a member that does not stay up
-	NeedTask       NeedKind = "task"       // a task that has failed
+	NeedTask       NeedKind = "task"       // a task that has failed, or without a Task: those that are not listed
 	NeedStalled    NeedKind = "stalled"    // a working member without any sign
 	NeedMerge      NeedKind = "merge"      // a merge with conflicts or a failed gate
 	NeedLimit      NeedKind = "limit"      // a provider at a usage limit

@@ -207,6 +207,7 @@ func troubled(members []ledger.Member, s view.Snapshot) (list []view.Need) {
 	return list
 }
 
+// failedTasks returns the failed tasks. Those beyond failedShown are one need.
 func failedTasks(s view.Snapshot) (list []view.Need) {
 	for _, x := range s.Tasks {
 		if x.Status != team.TaskFailed || len(list) == failedShown {
@@ -217,6 +218,13 @@ func failedTasks(s view.Snapshot) (list []view.Need) {
 			text += ": " + x.Note
 		}
 		list = append(list, view.Need{Kind: view.NeedTask, Member: x.Owner, Task: x.ID, Text: text, Since: x.Ended, Command: "teamctl show task " + x.ID})
+	}
+	if more := s.Count().Failed - len(list); more > 0 {
+		text := fmt.Sprintf("%d more tasks have failed", more)
+		if more == 1 {
+			text = "1 more task has failed"
+		}
+		list = append(list, view.Need{Kind: view.NeedTask, Text: text, Command: "teamctl task ls --status failed"})
 	}
 	return list
 }

@@ -1,6 +1,7 @@
 package look
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -20,5 +21,25 @@ func TestLimitSince(t *testing.T) {
 	}}, since.Add(time.Minute))
 	if len(list) != 1 || list[0].Kind != view.NeedLimit || !list[0].Since.Equal(since) || list[0].Text != "claude has reached its usage limit, until 14:00" {
 		t.Errorf("%+v", list)
+	}
+}
+
+// TestFailedTasks checks that every failed task needs a person: those that are not listed do together.
+func TestFailedTasks(t *testing.T) {
+	t.Parallel()
+	for failed, more := range map[int]string{0: "", failedShown: "", failedShown + 1: "1 more task has failed", failedShown + 9: "9 more tasks have failed"} {
+		s := view.Snapshot{Whole: &view.Counts{Failed: failed, Total: failed + 3}}
+		for i := range min(failed, failedShown+2) { // a part of the board
+			s.Tasks = append(s.Tasks, view.Task{ID: fmt.Sprint(i + 1), Status: team.TaskFailed})
+		}
+		list := failedTasks(s)
+		last := ""
+		if n := len(list); n > 0 && list[n-1].Task == "" {
+			last = list[n-1].Text
+			list = list[:n-1]
+		}
+		if len(list) != min(failed, failedShown) || last != more {
+			t.Errorf("%d failed: %d needs and %q, want %q", failed, len(list), last, more)
+		}
 	}
 }
