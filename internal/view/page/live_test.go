@@ -56,3 +56,43 @@ func TestLiveTellsWhatItLacks(t *testing.T) {
 		t.Errorf("the head of a hunk:\n%s", text)
 	}
 }
+
+// TestButtonsOfActions checks that every action of the page has its button there, or a line that takes it, and
+// that no other action has one.
+func TestButtonsOfActions(t *testing.T) {
+	t.Parallel()
+	lost := view.Message{ID: "m1", From: "worker-1", To: "worker-2", Receipts: []view.Receipt{{To: "worker-2", State: team.Unknown}}}
+	question := view.Need{Kind: view.NeedPermission, Member: "worker-1", Approval: 1, Question: true}
+	permission := view.Need{Kind: view.NeedPermission, Member: "worker-1", Approval: 2}
+	plan := view.Need{Kind: view.NeedPlan, Member: "worker-1", Approval: 3}
+	patch := "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n"
+	shown := ""
+	for _, d := range []Doc{
+		{Kind: "needs"}, {Kind: "mail", Body: []view.Message{lost}}, {Kind: "changes", Body: []view.Merge{}},
+		{Kind: "approval", Body: view.Request{ID: 1, State: "pending", Questions: []view.Question{{Text: "which?"}}}},
+		{Kind: "approval", Body: view.Request{ID: 2, State: "pending", Command: "make", Rule: "allow: make"}},
+		{Kind: "approval", Body: view.Request{ID: 3, State: "pending", Plan: "one\ntwo", Comments: []view.Comment{{Name: "1", State: "draft", First: 1, Last: 1, Text: "why?"}}}},
+		{Kind: "member", Body: view.MemberDetail{Member: view.Member{Name: "worker-1", State: team.Running}}},
+		{Kind: "member", Body: view.MemberDetail{Member: view.Member{Name: "worker-1", State: team.Running, Paused: true}}},
+		{Kind: "member", Body: view.MemberDetail{Member: view.Member{Name: "worker-1", State: team.Completed}}},
+		{Kind: "task", Body: view.TaskDetail{Task: view.Task{ID: "5", Status: team.TaskFailed}}},
+		{Kind: "task", Body: view.TaskDetail{Task: view.Task{ID: "6", Status: team.TaskInProgress, Owner: "worker-1"}}},
+		{Kind: "changes", ID: "worker-1", Body: NewDiff(view.Changes{Member: "worker-1", Patch: patch, Comments: []view.Comment{
+			{Name: "1.1", State: "open", Path: "x", First: 1, Last: 1}, {Name: "2.1", State: "draft", Path: "x", First: 1, Last: 1},
+		}})},
+		{Kind: "changes", ID: "worker-1", Body: NewDiff(view.Changes{Member: "worker-1", Patch: patch, Reviewed: map[string]bool{"x": true}})},
+	} {
+		d.Team, d.Snapshot = "demo", view.Snapshot{Team: "demo", Needs: []view.Need{question, permission, plan}}
+		shown += liveText(t, d)
+	}
+	byLine := map[string]bool{"comment": true, "comment-plan": true}
+	for _, a := range view.Actions() {
+		has := strings.Contains(shown, `data-action="`+a.ID+`"`)
+		if byLine[a.ID] {
+			has = strings.Contains(shown, "data-line=") && strings.Contains(string(Script()), "action: '"+a.ID+"'")
+		}
+		if has != a.Page {
+			t.Errorf("%s: on the page %v, want %v", a.ID, has, a.Page)
+		}
+	}
+}
