@@ -207,12 +207,12 @@ func troubled(members []ledger.Member, s view.Snapshot) (list []view.Need) {
 	return list
 }
 
-// failedTasks returns the failed tasks. Those beyond failedShown are one need.
+// failedTasks returns the failed tasks that have failed last, as every reader has them, however much it reads of
+// the board. Those beyond failedShown are one need.
 func failedTasks(s view.Snapshot) (list []view.Need) {
-	for _, x := range s.Tasks {
-		if x.Status != team.TaskFailed || len(list) == failedShown {
-			continue
-		}
+	failed := slices.DeleteFunc(slices.Clone(s.Tasks), func(x view.Task) bool { return x.Status != team.TaskFailed })
+	slices.SortStableFunc(failed, func(a, b view.Task) int { return b.Ended.Compare(a.Ended) })
+	for _, x := range failed[:min(len(failed), failedShown)] {
 		text := x.Subject
 		if x.Note != "" {
 			text += ": " + x.Note

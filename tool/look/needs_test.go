@@ -30,7 +30,7 @@ func TestFailedTasks(t *testing.T) {
 	for failed, more := range map[int]string{0: "", failedShown: "", failedShown + 1: "1 more task has failed", failedShown + 9: "9 more tasks have failed"} {
 		s := view.Snapshot{Whole: &view.Counts{Failed: failed, Total: failed + 3}}
 		for i := range min(failed, failedShown+2) { // a part of the board
-			s.Tasks = append(s.Tasks, view.Task{ID: fmt.Sprint(i + 1), Status: team.TaskFailed})
+			s.Tasks = append(s.Tasks, view.Task{ID: fmt.Sprint(i + 1), Status: team.TaskFailed, Ended: time.Unix(int64(i), 0)})
 		}
 		list := failedTasks(s)
 		last := ""
@@ -40,6 +40,9 @@ func TestFailedTasks(t *testing.T) {
 		}
 		if len(list) != min(failed, failedShown) || last != more {
 			t.Errorf("%d failed: %d needs and %q, want %q", failed, len(list), last, more)
+		}
+		if n := len(s.Tasks); n > 0 && list[0].Task != s.Tasks[n-1].ID {
+			t.Errorf("%d failed: the newest of those read is %s, and the first need of %s", failed, s.Tasks[n-1].ID, list[0].Task)
 		}
 	}
 }

@@ -51,6 +51,10 @@ func TestLiveTellsWhatItLacks(t *testing.T) {
 	if text := liveText(t, Doc{Kind: "teams", Now: down}); !strings.Contains(text, "as of 2026-03-01 12:00:00") {
 		t.Errorf("the list of teams has no time:\n%s", text)
 	}
+	s.Needs = []view.Need{{Kind: view.NeedTask, Text: "9 more tasks have failed"}}
+	if text := liveText(t, Doc{Kind: "needs", Team: "demo", Snapshot: s}); !strings.Contains(text, `href="/t/demo/tasks"><b>task</b>`) {
+		t.Errorf("failed tasks that are not listed:\n%s", text)
+	}
 	diff := NewDiff(view.Changes{Member: "ann", Patch: "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -0,0 +1,2 @@\n+a\n+b\n"})
 	if text := liveText(t, Doc{Kind: "changes", ID: "ann", Team: "demo", Body: diff}); strings.Contains(text, "@@@") || !strings.Contains(text, "@@ -0,0 &#43;1,2 @@") {
 		t.Errorf("the head of a hunk:\n%s", text)
