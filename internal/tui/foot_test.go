@@ -122,6 +122,29 @@ func TestKeysFromARequest(t *testing.T) {
 	}
 }
 
+// TestNothingToOpen checks that a key which the selected row has nothing for says so.
+func TestNothingToOpen(t *testing.T) {
+	t.Parallel()
+	for key, row := range map[string]string{"s": "task:101", "d": "task:101", "L": "member:worker-5"} {
+		snap := crowd(8)
+		for i := range snap.Tasks {
+			snap.Tasks[i].Owner = ""
+		}
+		s := newOnPaper(t, nil, &fuzzed{})
+		s.m.snap = snap
+		s.m.refresh()
+		s.m.choose(row)
+		s.look(0)
+		if s.types(key); s.m.at != inTeam || !strings.HasPrefix(s.m.toast, "nothing was done: the row is of no ") {
+			t.Errorf("%s on %s: at %s, %q", key, row, s.m.at, s.m.toast)
+		}
+		s.m.at = inTeams
+		if s.types(key); !strings.Contains(s.m.toast, "no team is open") {
+			t.Errorf("%s in the list of teams: %q", key, s.m.toast)
+		}
+	}
+}
+
 // TestSaid checks that results and receipts leave the keys of the row readable, that a receipt moves on
 // with its evidence, and that it goes with the next key once it is complete.
 func TestSaid(t *testing.T) {

@@ -115,18 +115,28 @@ func (r *run) command(id string, e term.Event) (leave bool) {
 		m.over = overlay{kind: helpOverlay, title: "keys", choices: slices.DeleteFunc(m.choices(true), func(c choice) bool { return c.key == "" })}
 	case "filter":
 		m.over = overlay{kind: filterOverlay, field: field{text: m.filter, at: len(m.filter)}}
-	case "screen":
-		if it, ok := m.row(); ok && it.on.Member != nil {
+	case "screen", "changes":
+		it, ok := m.row()
+		switch {
+		case m.at == inTeams:
+			m.say(m.noAction(), true)
+		case !ok || it.on.Member == nil:
+			m.say("nothing was done: the row is of no member", true)
+		case id == "screen":
 			r.openScreen(it.on.Member.Name)
-		}
-	case "log":
-		if task := m.taskInHand(); task != "" {
-			r.openLog(task)
-		}
-	case "changes":
-		if it, ok := m.row(); ok && it.on.Member != nil {
+		default:
 			m.changes, m.files, m.diff, m.across = view.Changes{Member: it.on.Member.Name}, nil, cursor{}, across{}
 			r.goTo(inChanges)
+		}
+	case "log":
+		task := m.taskInHand()
+		switch {
+		case m.at == inTeams:
+			m.say(m.noAction(), true)
+		case task == "":
+			m.say("nothing was done: the row is of no task", true)
+		default:
+			r.openLog(task)
 		}
 	case "turn":
 		if m.at == inTasks {
