@@ -105,9 +105,19 @@ func (p *Plain) Run(ctx context.Context) error {
 
 // say writes one line. Whatever is in it cannot write another one.
 func (t *talk) say(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
-	for line := range strings.SplitSeq(text, "\n") {
-		_, _ = fmt.Fprintln(t.p.Out, plain.Visible(strings.ReplaceAll(line, "\t", "    "))) // a terminal that has gone ends the input
+	text := strings.TrimRight(fmt.Sprintf(format, args...), "\n")
+	_, _ = fmt.Fprintln(t.p.Out, plain.Visible(strings.ReplaceAll(text, "\t", "    "))) // a terminal that has gone ends the input
+}
+
+// sayLines writes lines with a label before each but the first, which begins with words of the screen: a line that
+// a member has written is not taken for one of those.
+func (t *talk) sayLines(label string, lines []string) {
+	for i, l := range slices.DeleteFunc(slices.Clone(lines), func(s string) bool { return strings.TrimSpace(s) == "" }) {
+		l = strings.TrimRight(strip(l), " ")
+		if i > 0 {
+			l = label + ": " + l
+		}
+		t.say("%s", l)
 	}
 }
 
@@ -176,7 +186,9 @@ func (t *talk) later(change func()) {
 }
 
 func (t *talk) fail(err error) {
-	t.say("error: %s", err)
+	for line := range strings.SplitSeq(strings.TrimRight(err.Error(), "\n"), "\n") {
+		t.say("error: %s", line)
+	}
 	if hint := team.HintOf(err); hint != "" {
 		t.say("hint: %s", hint)
 	}

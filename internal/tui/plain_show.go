@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/teamctl/teamctl/internal/plain"
 	"github.com/teamctl/teamctl/internal/view"
 )
 
@@ -322,7 +321,7 @@ func (t *talk) changesOf(name string) {
 		if x.Answer != "" {
 			answer = ", answer: " + x.Answer
 		}
-		t.say("comment %s, %s, %s: %s%s", x.Name, x.State, where, x.Text, answer)
+		t.say("comment %s, %s, %s: %s%s", x.Name, x.State, where, view.Clean(x.Text), view.Clean(answer))
 	}
 }
 
@@ -419,15 +418,11 @@ func (t *talk) show(what string) {
 			return
 		}
 		m.task[on.Task.ID] = d
-		for _, l := range m.taskLines(*on.Task, 1<<20, 1<<20) {
-			if strings.TrimSpace(strip(l)) != "" {
-				t.say("%s", strip(l))
-			}
-		}
+		t.sayLines("task "+on.Task.ID, m.taskLines(*on.Task, 1<<20, 1<<20))
 	case on.Member != nil:
 		t.member(m, *on.Member)
 		if on.Need != nil {
-			t.say("%s", plain.Visible(on.Need.Text))
+			t.say("why: %s", on.Need.Text)
 		}
 		d, err := t.team.Member(t.ctx, on.Member.Name)
 		if err != nil {
@@ -444,7 +439,7 @@ func (t *talk) show(what string) {
 			t.showMessage(on.Need.Message)
 		}
 	case on.Need != nil:
-		t.say("%s. %s", on.Need.Text, on.Need.Command)
+		t.say("why: %s. %s", on.Need.Text, on.Need.Command)
 	}
 }
 

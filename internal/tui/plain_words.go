@@ -339,11 +339,7 @@ func (t *talk) request(r view.Request) {
 	m.now = time.Now()
 	m.request[r.ID] = r
 	lines, _, _, _ := m.requestDrawn(r.ID, 1<<20, true)
-	for _, l := range lines {
-		if strings.TrimSpace(l) != "" {
-			t.say("%s", strings.TrimRight(l, " "))
-		}
-	}
+	t.sayLines("request", lines)
 	if r.State == "pending" {
 		t.seen[r.ID], t.shown = r.Seen(), time.Now()
 	}

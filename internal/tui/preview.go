@@ -113,7 +113,7 @@ func (t *talk) preview(a view.Action, d view.Deed) {
 		return
 	}
 	for line := range strings.SplitSeq(safe(done.Said), "\n") {
-		t.say("%s.", strings.TrimSuffix(line, "."))
+		t.say("preview: %s.", strings.TrimSuffix(line, "."))
 	}
 	if done.Seen == "" {
 		return
