@@ -104,6 +104,19 @@ func FuzzColors(f *testing.F) {
 	})
 }
 
+// TestColorsKeepsMarks checks that the lines of a member's screen keep combining characters, and none that has nothing
+// to combine with.
+func TestColorsKeepsMarks(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"\x1b[31me\u0301cole\x1b[m": "\x1b[31me\u0301cole\x1b[m", "o\u0302\u0323数": "o\u0302\u0323数", "\u0301a": "a", "a\x1b[m\u0301": "a\x1b[m", "a\x07\u0301": "a",
+	} {
+		if got := Colors(in); got != want || Width(got) != Width(want) {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+}
+
 // FuzzClean checks that what agents write cannot drive a terminal (move the cursor, set the title or
 // the clipboard) or reorder text, and takes the cells that it is measured to take.
 func FuzzClean(f *testing.F) {

@@ -3,6 +3,7 @@ package term
 import (
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/charmbracelet/x/ansi"
@@ -28,7 +29,11 @@ func putLine(s tcell.Screen, y, cols int, line string) {
 				line = ""
 				break
 			}
-			s.Put(x, y, seq, style)
+			marks := line[:markBytes(line)]
+			line = line[len(marks):]
+			if _, w := s.Put(x, y, seq+marks, style); w != width { // the library takes the marks for something else
+				s.Put(x, y, seq, style)
+			}
 			x += width
 		case strings.HasPrefix(seq, "\x1b[") && strings.HasSuffix(seq, "m"):
 			style = sgr(style, seq[2:len(seq)-1])
@@ -37,6 +42,20 @@ func putLine(s tcell.Screen, y, cols int, line string) {
 	for ; x < cols; x++ {
 		s.Put(x, y, " ", tcell.StyleDefault)
 	}
+}
+
+// markBytes returns the length of the combining characters at the beginning of s, which the terminal draws over the
+// character before them.
+func markBytes(s string) int {
+	n := 0
+	for n < len(s) && s[n] >= utf8.RuneSelf {
+		r, size := utf8.DecodeRuneInString(s[n:])
+		if !unicode.In(r, unicode.Mn, unicode.Me) {
+			break
+		}
+		n += size
+	}
+	return n
 }
 
 // sgr returns a style after applying the parameters of Select Graphic Rendition.
