@@ -12,7 +12,7 @@ import (
 func TroubleWords(err error) string {
 	words := map[string]string{
 		team.ReasonBusy: "the ledger is locked", "disk_full": "the disk is full", "io": "the disk fails", "readonly": "the ledger cannot be opened",
-		"corrupt": "the ledger is damaged", team.ReasonLedgerReplaced: "the ledger was moved or removed", team.ReasonLedgerNotFound: "the ledger is missing",
+		"corrupt": "the ledger is damaged or missing", team.ReasonLedgerReplaced: "the ledger was moved or removed", team.ReasonLedgerNotFound: "the ledger is missing",
 		team.ReasonTeamNotFound: "the team was not found",
 	}[team.ReasonOf(err)]
 	switch {

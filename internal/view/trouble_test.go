@@ -24,6 +24,7 @@ func TestTroubleWords(t *testing.T) {
 		{team.Errorf(team.CodeConflict, "x"), ""},
 		{fmt.Errorf("read: %w", team.Errorf(team.CodeTimeout, "x").WithReason(team.ReasonBusy)), "the ledger is locked"},
 		{team.Errorf(team.CodeUnavailable, "x").WithReason("disk_full"), "the disk is full"},
+		{team.Errorf(team.CodeUnavailable, "x").WithReason(team.ReasonCorrupt), "the ledger is damaged or missing"},
 		{missing, "the team's home is missing"},
 		{&fs.PathError{Op: "open", Path: "x", Err: fs.ErrPermission}, "the team's home cannot be read"},
 	} {
