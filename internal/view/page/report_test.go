@@ -1,6 +1,7 @@
 package page
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -9,9 +10,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/team"
 )
+
+var update = flag.Bool("update", false, "write the golden files")
 
 func sampleReport(t *testing.T, subject string) view.Report {
 	t.Helper()
@@ -160,6 +165,33 @@ func TestReportWithoutFailures(t *testing.T) {
 		failures, _, _ := strings.Cut(rest, "Merges")
 		if !strings.Contains(failures, "None.") || !strings.Contains(b.String(), "Times are UTC") || !strings.Contains(b.String(), "02:00.") {
 			t.Errorf("markdown %v:\n%s", md, b.String())
+		}
+	}
+}
+
+// TestReportGolden compares both forms of a report, as a whole, with those in testdata.
+func TestReportGolden(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"report.html", "report.md"} {
+		var b strings.Builder
+		if err := Report(&b, sampleReport(t, "lint <b>"), name == "report.md"); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join("testdata", name)
+		if *update {
+			if err := os.MkdirAll("testdata", 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), b.String()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", path, diff)
 		}
 	}
 }
