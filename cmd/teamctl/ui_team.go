@@ -9,7 +9,11 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/term"
+
+	"github.com/teamctl/teamctl/backends/pty/vt"
 	"github.com/teamctl/teamctl/backends/tmux"
+	"github.com/teamctl/teamctl/internal/pause"
 	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
@@ -440,7 +444,10 @@ func (s *screenTeam) attach(ctx context.Context, member string) (left bool, err 
 	cmd.Stdin, cmd.Stdout = os.Stdin, os.Stdout
 	var said strings.Builder
 	cmd.Stderr = &said
-	if err := cmd.Run(); err != nil {
+	restore := keepModes(os.Stdin, os.Stdout)
+	err = cmd.Run()
+	restore(ctx, err)
+	if err != nil {
 		text, _, _ := strings.Cut(strings.TrimSpace(said.String()), "\n")
 		if text == "" {
 			text = err.Error()
@@ -449,4 +456,41 @@ func (s *screenTeam) attach(ctx context.Context, member string) (left bool, err 
 	}
 	pane, err := s.team.Pane(ctx, member)
 	return err == nil && tmux.InPopup(pane.Socket, os.Environ()), nil // without a pane it has ended meanwhile
+}
+
+// Pauses until a terminal is restored by others: between two looks, and after the last one.
+const (
+	modesLook  = 50 * time.Millisecond
+	modesLooks = 20
+)
+
+// keepModes returns a function that restores the modes that a terminal has now, if a program that ended with an error
+// has left it in others.
+func keepModes(in, out *os.File) (restore func(ctx context.Context, err error)) {
+	fd := int(in.Fd())
+	before, err := term.GetState(fd)
+	if err != nil {
+		return func(context.Context, error) {}
+	}
+	same := func() bool {
+		now, err := term.GetState(fd)
+		return err != nil || *now == *before // a terminal that has gone has no modes
+	}
+	return func(ctx context.Context, err error) {
+		if err == nil {
+			return
+		}
+		// The server of tmux restores the terminal of a client that was killed, once it knows: its modes, and then what
+		// they cannot restore.
+		for range modesLooks {
+			if pause.For(ctx, modesLook) != nil || same() {
+				break
+			}
+		}
+		_ = pause.For(ctx, modesLook)
+		if !same() {
+			_ = term.Restore(fd, before)
+			_, _ = out.Write(vt.Restore(true))
+		}
+	}
 }
