@@ -29,6 +29,8 @@ type served struct {
 	quota Quota
 	texts llm.Texts // store of long texts; nil keeps them in the ledger
 	space Workspace
+
+	rounds int // maximum of answers in a turn; 0 for the default
 }
 
 // files stores long texts in a directory.
@@ -76,7 +78,7 @@ func (s *served) startIn(ctx context.Context, in ServeIn) (stop func(cause error
 		if ref.IsZero() {
 			ref = model.Ref{Provider: script.Name, Model: script.Demo}
 		}
-		return llm.Setup{Model: ref, Provider: s.provider(), Info: s.info, System: "be good", Tools: s.tools}, nil
+		return llm.Setup{Model: ref, Provider: s.provider(), Info: s.info, System: "be good", Tools: s.tools, Rounds: s.rounds}, nil
 	}, Jitter: func() float64 { return 0 }, Texts: s.texts}
 	if s.texts != nil {
 		in.Keep = func(text string) (short, name string) {

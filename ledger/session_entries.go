@@ -19,7 +19,10 @@ const (
 			(SELECT b.entry FROM session_backlog b WHERE b.session = ?1 AND b.source = ?2 AND b.kind <> 'resume' AND b.entry IS NOT NULL) LIMIT 1`
 	sqlEntries     = `SELECT ` + entryCols + ` FROM session_entries WHERE session = ? AND seq > ? ORDER BY seq`
 	sqlEntryNewest = `SELECT ` + entryCols + ` FROM session_entries WHERE session = ? AND kind = ? ORDER BY seq DESC LIMIT 1`
-	sqlSeenFiles   = `SELECT f.key, f.value FROM (SELECT seq, kind, meta_json FROM session_entries WHERE session = ? ORDER BY seq DESC LIMIT ?) e,
+	sqlTurnAnswers = `SELECT count(*) FROM session_entries WHERE session = ? AND job = ? AND kind = 'assistant'`
+	sqlTurnSubject = `SELECT ` + entryCols + ` FROM session_entries WHERE session = ?1 AND kind = 'user' AND seq <
+		coalesce((SELECT min(seq) FROM session_entries WHERE session = ?1 AND job = ?2 AND kind = 'assistant'), 9223372036854775807) ORDER BY seq DESC LIMIT 1`
+	sqlSeenFiles = `SELECT f.key, f.value FROM (SELECT seq, kind, meta_json FROM session_entries WHERE session = ? ORDER BY seq DESC LIMIT ?) e,
 		json_each(e.meta_json, '$.seen') f WHERE e.kind = 'tool_result' AND e.meta_json IS NOT NULL AND f.atom IS NOT NULL ORDER BY e.seq`
 	sqlSessionSeq = `UPDATE sessions SET last_seq = last_seq + 1, updated_at = ? WHERE session_key = ? RETURNING last_seq`
 )
@@ -38,6 +41,23 @@ func (l *Ledger) NewestEntry(ctx context.Context, session string, kind EntryKind
 		return e, false, err
 	}
 	return list[0], true, nil
+}
+
+// TurnSoFar returns the number of a turn's answers, and the newest user entry before the first one:
+// what the turn is about. It counts entries that a compaction has replaced, too.
+func (l *Ledger) TurnSoFar(ctx context.Context, session string, job int64) (answers int, subject Entry, err error) {
+	counts, err := read(ctx, l.db, "count the answers of turn "+itoa(job), scanOne[int], sqlTurnAnswers, session, job)
+	if err != nil {
+		return 0, subject, err
+	}
+	list, err := read(ctx, l.db, "read the subject of turn "+itoa(job), scanEntry, sqlTurnSubject, session, job)
+	if err != nil {
+		return 0, subject, err
+	}
+	if len(list) > 0 {
+		subject = list[0]
+	}
+	return counts[0], subject, nil
 }
 
 // EntryOf returns the entry of a session that has the input of a source, which may be one

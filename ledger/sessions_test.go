@@ -517,6 +517,40 @@ func TestTurnUsage(t *testing.T) {
 	want(team.Usage{InputTokens: 16, OutputTokens: 2, CachedTokens: 4, CacheWriteTokens: 3, ReasoningTokens: 7, CostUSD: 0.5, Turns: 3})
 }
 
+// TestUsageOfKilledTurns: what a killed process has asked its model is not known, and the cost of
+// its turn is not known either; a process that is killed amid a call had its answer.
+func TestUsageOfKilledTurns(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		calls []NewCall
+		want  team.Usage
+	}{
+		"in a request": {nil, team.Usage{InputTokens: 10, CostUSD: 0.5, Turns: 1, Unknown: 1}},
+		"in a call":    {[]NewCall{{CallID: "c", Name: "shell", Input: "{}"}}, team.Usage{InputTokens: 10, CostUSD: 0.5, CostKnown: true, Turns: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newSessionRig(t)
+			r.says(devKey, "go")
+			j := r.mustClaim(devKey, "g1").Job
+			usage := json.RawMessage(`{"inputTokens":10,"costUsd":0.5,"costKnown":true}`)
+			if _, err := r.Answered(r.ctx, TurnAnswer{Ref: j.Ref(), Entry: NewEntry{Kind: EntryAssistant}, Calls: c.calls, Usage: usage}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := r.RecoverTurns(r.ctx, devKey, "g2"); err != nil {
+				t.Fatal(err)
+			}
+			j = r.mustClaim(devKey, "g2").Job
+			if _, err := r.EndTurn(r.ctx, TurnEnd{Ref: j.Ref(), State: team.TurnDone}); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := r.TurnUsage(r.ctx); err != nil || got[devKey] != c.want {
+				t.Errorf("%+v, %v, want %+v", got[devKey], err, c.want)
+			}
+		})
+	}
+}
+
 // TestThreePrimitives: of sessions, specs and turns everything that is stored hangs on one
 // of the three; there is no queue or model of its own for children.
 func TestThreePrimitives(t *testing.T) {

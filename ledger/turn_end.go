@@ -276,6 +276,11 @@ func (t *tx) recoverTurn(j TurnJob) (TurnJob, error) {
 			return j, err
 		}
 	}
+	if len(open) == 0 { // it was asking its model, or about to
+		if err := t.unknownUsage(&j); err != nil {
+			return j, err
+		}
+	}
 	if j.Cancel != "" {
 		return j, t.giveUp(&j, team.TurnCancelled, j.Cancel)
 	}
@@ -288,6 +293,22 @@ func (t *tx) recoverTurn(j TurnJob) (TurnJob, error) {
 	was := j.State
 	j.State = team.TurnQueued
 	return j, t.jobEvent(team.EventTurnRecovered, j, was, "its process ended")
+}
+
+// unknownUsage records that a request of a turn is not counted in its usage: the process was killed
+// before the answer.
+func (t *tx) unknownUsage(j *TurnJob) error {
+	var u team.Usage
+	if len(j.Usage) > 0 {
+		if err := json.Unmarshal(j.Usage, &u); err != nil {
+			return team.Errorf(team.CodeInternal, "usage of turn %d: %w", j.ID, err)
+		}
+	}
+	u.Unknown++
+	u.CostKnown = false
+	j.Usage = json.RawMessage(mustJSON(u))
+	_, err := t.exec(sqlJobNote, nil, jsonOrNull(j.Usage), j.ID)
+	return err
 }
 
 // giveUp ends a turn that nobody runs.

@@ -49,7 +49,7 @@ const (
 			coalesce((SELECT max(1, CAST(trim(value, '"') AS INTEGER)) FROM settings WHERE name = '` + SettingLane + `' || lane), (SELECT value FROM json_each(?3) WHERE key = lane), 1)`
 	sqlTurnUsage = `SELECT s.member, sum(coalesce(j.usage ->> '$.inputTokens', 0)), sum(coalesce(j.usage ->> '$.outputTokens', 0)),
 		sum(coalesce(j.usage ->> '$.cachedTokens', 0)), sum(coalesce(j.usage ->> '$.cacheWriteTokens', 0)), sum(coalesce(j.usage ->> '$.reasoningTokens', 0)),
-		sum(coalesce(j.usage ->> '$.costUsd', 0.0)), min(coalesce(j.usage ->> '$.costKnown', 0)), sum(j.ended_at > 0)
+		sum(coalesce(j.usage ->> '$.costUsd', 0.0)), min(coalesce(j.usage ->> '$.costKnown', 0)), sum(j.ended_at > 0), sum(coalesce(j.usage ->> '$.unknown', 0))
 		FROM turn_jobs j JOIN sessions s ON s.session_key = j.session WHERE j.attempt > 0 GROUP BY s.member`
 	sqlJobNewest = `SELECT ` + jobCols + ` FROM turn_jobs WHERE session = ? ORDER BY id DESC LIMIT 1`
 	sqlJobInput  = `SELECT coalesce(input, '') FROM turn_jobs WHERE id = ?`
@@ -447,7 +447,7 @@ func (l *Ledger) TurnUsage(ctx context.Context) (map[string]team.Usage, error) {
 	}
 	list, err := read(ctx, l.db, "sum what turns have used", func(r *sql.Rows) (v row, err error) {
 		u := &v.usage
-		return v, r.Scan(&v.member, &u.InputTokens, &u.OutputTokens, &u.CachedTokens, &u.CacheWriteTokens, &u.ReasoningTokens, &u.CostUSD, &u.CostKnown, &u.Turns)
+		return v, r.Scan(&v.member, &u.InputTokens, &u.OutputTokens, &u.CachedTokens, &u.CacheWriteTokens, &u.ReasoningTokens, &u.CostUSD, &u.CostKnown, &u.Turns, &u.Unknown)
 	}, sqlTurnUsage)
 	out := make(map[string]team.Usage, len(list))
 	for _, v := range list {

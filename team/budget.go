@@ -47,6 +47,7 @@ func (u *Usage) Add(o Usage) {
 	u.ReasoningTokens += o.ReasoningTokens
 	u.CostUSD += o.CostUSD
 	u.Turns += o.Turns
+	u.Unknown += o.Unknown
 }
 
 // ParseBudget reads the bounds as people write them: tokens and turns as a whole number,

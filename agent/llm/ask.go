@@ -89,7 +89,9 @@ func (t *turn) stream(ctx context.Context, request func(context.Context) (model.
 			err = t.desk.Limited(ctx, &team.LimitReached{Until: trouble.Until, Words: trouble.Error(), Provider: t.setup.Model.Provider})
 		case model.Login:
 			t.desk.Line("%v: waiting for a login", trouble)
-			err = t.desk.Wait(ctx, loginWait, team.WaitLogin, trouble.Error())
+			if err = t.desk.Wait(ctx, loginWait, team.WaitLogin, trouble.Error()); err == nil {
+				t.reopen(ctx)
+			}
 		case model.Refused:
 			return a, failure{trouble.Error()}
 		case model.Temporary, model.Cut:
@@ -109,6 +111,20 @@ func (t *turn) stream(ctx context.Context, request func(context.Context) (model.
 			return a, err
 		}
 	}
+}
+
+// reopen makes a change of the configuration effective for the rest of the turn. One that cannot be
+// read is shown, and changes nothing.
+func (t *turn) reopen(ctx context.Context) {
+	if t.setup.Reopen == nil {
+		return
+	}
+	p, err := t.setup.Reopen(ctx)
+	if err != nil {
+		t.desk.Line("[%v]", err)
+		return
+	}
+	t.setup.Provider = p
 }
 
 func (t *turn) jittered(d time.Duration) time.Duration {

@@ -97,7 +97,7 @@ func (t *turn) callAll(ctx context.Context, calls []model.Call) error {
 			}
 		}
 		t.showCall(c, r, took[i])
-		m := meta{Failed: r.Failed, Millis: took[i].Milliseconds(), Paths: r.Paths, Diff: r.Diff, File: r.File, Seen: r.Seen}
+		m := meta{Failed: r.Failed, Millis: took[i].Milliseconds(), Paths: r.Paths, Diff: r.Diff, File: r.File, Seen: r.Seen, Why: r.Decision}
 		t.result(c, m, r)
 	}
 	return ctx.Err()

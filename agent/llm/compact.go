@@ -98,7 +98,7 @@ func (t *turn) compactAsked(ctx context.Context) (done bool, err error) {
 	if err != nil || !m.Asked {
 		return false, err
 	}
-	if n := len(t.entries.entries); n == 0 || t.entries.rounds(t.Job.ID) > 0 {
+	if n := len(t.entries.entries); n == 0 || t.rounds > 0 {
 		return false, nil
 	}
 	idle := t.entries.answered()
@@ -134,7 +134,13 @@ func (t *turn) summary(ctx context.Context, tr *transcript, newest int, keep str
 	if k, ok := model.KindOf(err); ok && k == model.TooLong {
 		return "", fail("the conversation cannot be compacted: %v", err)
 	}
-	return textOf(a.Message), err
+	if err != nil {
+		return "", err
+	}
+	if err := t.spend(ctx, a.Usage); err != nil {
+		return "", err
+	}
+	return textOf(a.Message), t.desk.Late(ctx)
 }
 
 // size returns the number of bytes sent to the model.

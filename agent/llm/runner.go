@@ -16,6 +16,7 @@ type Sessions interface {
 	Session(ctx context.Context, key string) (ledger.Session, error)
 	Entries(ctx context.Context, session string, after int64, limit int) ([]ledger.Entry, error)
 	NewestEntry(ctx context.Context, session string, kind ledger.EntryKind) (e ledger.Entry, ok bool, err error)
+	TurnSoFar(ctx context.Context, session string, job int64) (answers int, subject ledger.Entry, err error)
 	NoteTurn(ctx context.Context, n ledger.TurnNote) error
 	Answered(ctx context.Context, a ledger.TurnAnswer) (ledger.Entry, error)
 	BeginCall(ctx context.Context, ref ledger.TurnRef, callID string) (begun bool, err error)
@@ -35,6 +36,8 @@ type Setup struct {
 	MaxOutput   int
 	Rounds      int             // maximum number of answers in a turn; 0 for 100
 	Effective   json.RawMessage // recorded with the job
+	// Reopen returns the provider of the model by the configuration as it is now; nil: it stays.
+	Reopen func(ctx context.Context) (model.Provider, error)
 	// Report returns the result of the turn when it ends; nil: none.
 	Report func(ctx context.Context) json.RawMessage
 	// Ephemeral is rendered for each request and not stored; nil: none.
@@ -66,6 +69,8 @@ type Result struct {
 	Paths  []string          // files that it changed
 	File   string            // file with the whole of a long text
 	Seen   map[string]string // hashes of files whose content the session knows now, by path
+	// Decision is the rule, the mode or the approval by which the call was allowed or denied.
+	Decision string
 	// Collects are the keys of announces whose results it has.
 	Collects []string
 }
@@ -77,8 +82,9 @@ type Desk interface {
 	// Take takes in unread mail, at a boundary without open calls. After Steered the turn has
 	// ended, with token kept for later.
 	Take(ctx context.Context, token Token) (Verdict, error)
-	// Late is called before the commit of a last answer: unread mail is for a later turn, and
-	// senders of steering messages are notified.
+	// Late is called before the commit of a last answer, and after a summary: unread mail is for a
+	// later turn, or steers this one at its next boundary, and senders of steering messages are
+	// notified.
 	Late(ctx context.Context) error
 	// Allowed returns once the team permits the session to use its model.
 	Allowed(ctx context.Context) error

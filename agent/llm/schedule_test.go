@@ -2,6 +2,7 @@ package llm
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -54,5 +55,33 @@ func TestSchedule(t *testing.T) {
 	})
 	if err == nil || len(desk.waits) != 0 {
 		t.Errorf("refused: %v, %v", err, desk.waits)
+	}
+}
+
+// TestLoginIsReadAgain checks that a request that was refused for its key is made again with the
+// provider of the configuration as it is then, and with the one before while that cannot be read.
+func TestLoginIsReadAgain(t *testing.T) {
+	t.Parallel()
+	refused := func(int, model.Request) (*model.Answer, error) {
+		return nil, &model.Error{Kind: model.Login, Provider: "p", Status: 401}
+	}
+	last := says("at last")
+	reads := 0
+	desk := &testDesk{}
+	r := &turn{Runner: &Runner{}, desk: desk, setup: Setup{
+		Provider: &scripted{answer: refused},
+		Reopen: func(context.Context) (model.Provider, error) {
+			if reads++; reads == 1 {
+				return nil, errors.New("half a file")
+			}
+			return &scripted{answer: func(int, model.Request) (*model.Answer, error) { return &last, nil }}, nil
+		},
+	}}
+	a, err := r.stream(t.Context(), func(context.Context) (model.Request, error) { return model.Request{}, nil })
+	if err != nil || a.Message.Parts[0].Text != "at last" || reads != 2 || len(desk.waits) != 2 {
+		t.Errorf("%+v, %v after %d reads, waits %v", a, err, reads, desk.waits)
+	}
+	if !strings.Contains(desk.screen.String(), "[half a file]") {
+		t.Errorf("the screen: %s", desk.screen.String())
 	}
 }

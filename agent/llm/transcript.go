@@ -14,25 +14,26 @@ import (
 
 // meta is the data of an entry besides its text.
 type meta struct {
-	From   string            `json:"from,omitempty"`    // model of an assistant entry
-	Calls  []model.Call      `json:"calls,omitempty"`   // of an assistant entry
-	Call   string            `json:"call,omitempty"`    // the id of a tool_result's call
-	Tool   string            `json:"name,omitempty"`    // its tool
-	Failed bool              `json:"failed,omitempty"`  // it failed
-	Millis int64             `json:"ms,omitempty"`      // how long it took
-	Paths  []string          `json:"paths,omitempty"`   // files that it changed
-	Diff   string            `json:"diff,omitempty"`    // of an edit
-	Kept   int64             `json:"kept,omitempty"`    // of a compaction: seq of the first entry still sent
-	Short  int64             `json:"short,omitempty"`   // of a compaction: results before this seq are sent shortened
-	Asked  bool              `json:"compact,omitempty"` // of an event: a compaction was requested
-	Task   task              `json:"task,omitempty"`    // of a user entry: the request in the sender's own words
-	File   string            `json:"file,omitempty"`    // file with a long text
-	Long   string            `json:"long,omitempty"`    // the file of Texts that has the entry's text
-	Bytes  string            `json:"bytes,omitempty"`   // the file of Texts with the provider's bytes of an answer
-	Inputs map[string]string `json:"inputs,omitempty"`  // of an assistant entry: the files of Texts with the inputs of calls, by call id
-	Pieces []ledger.Piece    `json:"pieces,omitempty"`  // of a user entry made of a backlog: the files of Texts with parts of it
-	Seen   map[string]string `json:"seen,omitempty"`    // of a tool_result: hashes of the files that it showed or wrote
-	Usage  *team.Usage       `json:"usage,omitempty"`   // of the request that an assistant entry answers
+	From   string            `json:"from,omitempty"`     // model of an assistant entry
+	Calls  []model.Call      `json:"calls,omitempty"`    // of an assistant entry
+	Call   string            `json:"call,omitempty"`     // the id of a tool_result's call
+	Tool   string            `json:"name,omitempty"`     // its tool
+	Failed bool              `json:"failed,omitempty"`   // it failed
+	Millis int64             `json:"ms,omitempty"`       // how long it took
+	Paths  []string          `json:"paths,omitempty"`    // files that it changed
+	Why    string            `json:"decision,omitempty"` // the rule, the mode or the approval by which it was allowed or denied
+	Diff   string            `json:"diff,omitempty"`     // of an edit
+	Kept   int64             `json:"kept,omitempty"`     // of a compaction: seq of the first entry still sent
+	Short  int64             `json:"short,omitempty"`    // of a compaction: results before this seq are sent shortened
+	Asked  bool              `json:"compact,omitempty"`  // of an event: a compaction was requested
+	Task   task              `json:"task,omitempty"`     // of a user entry: the request in the sender's own words
+	File   string            `json:"file,omitempty"`     // file with a long text
+	Long   string            `json:"long,omitempty"`     // the file of Texts that has the entry's text
+	Bytes  string            `json:"bytes,omitempty"`    // the file of Texts with the provider's bytes of an answer
+	Inputs map[string]string `json:"inputs,omitempty"`   // of an assistant entry: the files of Texts with the inputs of calls, by call id
+	Pieces []ledger.Piece    `json:"pieces,omitempty"`   // of a user entry made of a backlog: the files of Texts with parts of it
+	Seen   map[string]string `json:"seen,omitempty"`     // of a tool_result: hashes of the files that it showed or wrote
+	Usage  *team.Usage       `json:"usage,omitempty"`    // of the request that an assistant entry answers
 }
 
 // task is what a user entry asks for. An announce has an object in its place, which asks for
@@ -191,17 +192,6 @@ func (t *transcript) open() []model.Call {
 func (t *transcript) answered() bool {
 	n := len(t.entries)
 	return n > 0 && t.entries[n-1].Kind == ledger.EntryAssistant && len(t.metas[n-1].Calls) == 0
-}
-
-// rounds returns the number of answers of a job.
-func (t *transcript) rounds(job int64) int {
-	n := 0
-	for _, e := range t.entries {
-		if e.Job == job && e.Kind == ledger.EntryAssistant {
-			n++
-		}
-	}
-	return n
 }
 
 // messages returns the entries as messages for a model: consecutive entries of one side are one

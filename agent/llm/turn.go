@@ -29,6 +29,9 @@ type turn struct {
 	desk    Desk
 	setup   Setup
 	entries *transcript
+	spent   team.Usage          // of the job so far
+	rounds  int                 // answers of the job so far
+	subject ledger.Entry        // what the job is about, see task
 	again   int                 // consecutive answers cut at their limit
 	warned  bool                // the model was warned about repeating itself
 	shrunk  int                 // compactions since the last successful result
@@ -87,6 +90,9 @@ func (t *turn) run(ctx context.Context) (steered bool, err error) {
 	if err := t.read(ctx); err != nil {
 		return false, err
 	}
+	if err := t.begins(ctx); err != nil {
+		return false, err
+	}
 	if done, err := t.compactAsked(ctx); done || err != nil {
 		return false, err
 	}
@@ -99,7 +105,7 @@ func (t *turn) run(ctx context.Context) (steered bool, err error) {
 		if v, err := t.calls(ctx); err != nil || v == Steered {
 			return v == Steered, err
 		}
-		if n := t.entries.rounds(t.Job.ID); n > 0 {
+		if n := t.rounds; n > 0 {
 			v, err := t.boundary(ctx)
 			if err != nil || v == Steered {
 				return v == Steered, err
@@ -131,7 +137,7 @@ func (t *turn) read(ctx context.Context) (err error) {
 // boundary takes in unread mail, and commits the results of the calls before it.
 func (t *turn) boundary(ctx context.Context) (Verdict, error) {
 	v, err := t.desk.Take(ctx, Token{
-		Task: t.task(true), Source: t.source(), Rounds: t.entries.rounds(t.Job.ID), Open: len(t.entries.open()) > len(t.ended), Results: t.ended,
+		Task: t.task(true), Source: t.source(), Rounds: t.rounds, Open: len(t.entries.open()) > len(t.ended), Results: t.ended,
 	})
 	switch {
 	case err != nil:
@@ -146,22 +152,40 @@ func (t *turn) boundary(ctx context.Context) (Verdict, error) {
 	return v, err
 }
 
+// begins reads what the job has had so far. A compaction may have replaced a part of its entries, so
+// neither is counted from the conversation.
+func (t *turn) begins(ctx context.Context) error {
+	if len(t.Job.Usage) > 0 {
+		if err := json.Unmarshal(t.Job.Usage, &t.spent); err != nil {
+			return team.Errorf(team.CodeInternal, "usage of turn %d: %w", t.Job.ID, err)
+		}
+	}
+	if t.Job.Attempt > 1 {
+		var err error
+		t.rounds, t.subject, err = t.Sessions.TurnSoFar(ctx, t.Job.Session, t.Job.ID)
+		if err != nil {
+			return err
+		}
+		m, err := metaOf(t.subject)
+		t.entries.whole(&t.subject, &m)
+		return err
+	}
+	for _, e := range t.entries.entries {
+		if e.Kind == ledger.EntryUser {
+			t.subject = e
+		}
+	}
+	return nil
+}
+
 // task returns the subject of the turn: the newest text that came in before its first answer;
 // short: only the sender's own words.
 func (t *turn) task(short bool) string {
-	text := ""
-	for i, e := range t.entries.entries {
-		if e.Job == t.Job.ID && e.Kind == ledger.EntryAssistant {
-			break
-		}
-		if e.Kind != ledger.EntryUser {
-			continue
-		}
-		if text = e.Content; short {
-			text = cmp.Or(string(t.entries.metas[i].Task), text)
-		}
+	m, err := metaOf(t.subject)
+	if short && err == nil && m.Task != "" {
+		return string(m.Task)
 	}
-	return text
+	return t.subject.Content
 }
 
 // source identifies the task of the turn: the turn that began it.
@@ -218,10 +242,15 @@ func (t *turn) beginning(ctx context.Context, first ledger.NewCall) string {
 // answered commits an answer that does not end the turn.
 func (t *turn) answered(ctx context.Context, entry ledger.NewEntry, calls []ledger.NewCall, begin string) error {
 	in := ledger.TurnAnswer{Ref: t.ref, Entry: entry, Calls: calls, Begin: begin, Usage: t.usage(entry)}
-	return t.commit(ctx, "record an answer", func(c context.Context) ([]ledger.Entry, error) {
+	err := t.commit(ctx, "record an answer", func(c context.Context) ([]ledger.Entry, error) {
 		e, err := t.Sessions.Answered(c, in)
 		return []ledger.Entry{e}, err
 	})
+	if err == nil {
+		t.spent = t.used(entry)
+		t.rounds++
+	}
+	return err
 }
 
 // answer converts an answer to an entry and its calls.

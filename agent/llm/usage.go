@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 
@@ -22,20 +23,26 @@ func (t *turn) usage(entries ...ledger.NewEntry) json.RawMessage {
 	return b
 }
 
-func (t *turn) used(entries ...ledger.NewEntry) (sum team.Usage) {
-	if t.entries != nil {
-		for i, e := range t.entries.entries {
-			if u := t.entries.metas[i].Usage; u != nil && e.Job == t.Job.ID {
-				sum.Add(*u)
-			}
-		}
-	}
+func (t *turn) used(entries ...ledger.NewEntry) team.Usage {
+	sum := t.spent
 	for _, e := range entries {
 		if m, err := metaOf(ledger.Entry{NewEntry: e}); err == nil && m.Usage != nil {
 			sum.Add(*m.Usage)
 		}
 	}
 	return sum
+}
+
+// spend adds the usage of a request whose answer is not an entry, such as a summary.
+func (t *turn) spend(ctx context.Context, u team.Usage) error {
+	t.spent.Add(u)
+	raw := t.usage()
+	if raw == nil {
+		return nil
+	}
+	return t.desk.Write(ctx, "note what a turn has used", func(c context.Context) error {
+		return t.Sessions.NoteTurn(c, ledger.TurnNote{Ref: t.ref, Usage: raw})
+	})
 }
 
 // showUsed says on the screen what the turn has used.

@@ -141,13 +141,28 @@ func (p *Program) resolve(ctx context.Context, s ledger.Session, turn ledger.Cla
 	if err != nil && p.Env.Out != nil { // no reason to stop
 		_, _ = fmt.Fprintf(p.Env.Out, "memory: %v\n", err)
 	}
+	hide := func(serves model.Provider) model.Provider {
+		return hiding{serves, &p.secrets, func() { p.answered(context.WithoutCancel(ctx), ref.Provider) }}
+	}
 	out := llm.Setup{
-		Model: ref, Provider: hiding{serves, &p.secrets, func() { p.answered(context.WithoutCancel(ctx), ref.Provider) }}, Info: info, System: p.secrets.Hide(p.system(key.Kind, spec, known, info)), Tools: list, Temperature: spec.Defaults.Model.Temperature,
+		Model: ref, Provider: hide(serves), Info: info, System: p.secrets.Hide(p.system(key.Kind, spec, known, info)), Tools: list, Temperature: spec.Defaults.Model.Temperature,
 		Effort: spec.Defaults.Model.Effort, MaxOutput: spec.Defaults.Model.MaxOutputTokens,
 		Ephemeral: func(ctx context.Context) (string, error) {
 			text, err := p.ephemeral(ctx, behind{turn.Announces, remembered, space.Todo(), space.Background()})
 			return p.secrets.Hide(text), err
 		},
+	}
+	out.Reopen = func(context.Context) (model.Provider, error) {
+		cfg, err := config.Load(p.Team.Layout.Home)
+		if err != nil {
+			return nil, err
+		}
+		serves, _, err := cfg.Open(ref)
+		if err != nil {
+			return nil, err
+		}
+		p.learn(cfg, servers)
+		return hide(serves), nil
 	}
 	if out.Rounds, err = p.Team.TurnRounds(ctx); err != nil {
 		return out, err

@@ -1,0 +1,163 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/teamctl/teamctl/agent/model"
+	"github.com/teamctl/teamctl/ledger"
+	"github.com/teamctl/teamctl/team"
+)
+
+// wordy is a model whose calls have long inputs, so that only a summary shortens its conversation.
+type wordy struct {
+	bytes   int    // of a conversation that it takes
+	last    int    // number of the first answer that calls nothing
+	summary func() // called for each summary; may be nil
+
+	mu      sync.Mutex
+	asked   []model.Request // without those for summaries
+	answers int
+	sums    int
+}
+
+// price is what each request of wordy uses.
+var price = team.Usage{InputTokens: 10, OutputTokens: 1, CostUSD: 0.25, CostKnown: true}
+
+func (w *wordy) Stream(_ context.Context, r model.Request, _ func(model.Delta)) (model.Answer, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := 0
+	for _, m := range r.Messages {
+		for _, p := range m.Parts {
+			n += len(p.Text)
+			if p.Call != nil {
+				n += len(p.Call.Input)
+			}
+		}
+	}
+	says := func(p model.Part) (model.Answer, error) {
+		return model.Answer{Stop: model.StopEnd, Message: model.Message{Role: model.RoleAssistant, Parts: []model.Part{p}}, Usage: price}, nil
+	}
+	switch {
+	case len(r.Tools) == 0:
+		w.sums++
+		if w.summary != nil {
+			w.summary()
+		}
+		return says(model.Part{Text: "# Goal\nthe work"})
+	case n > w.bytes:
+		return model.Answer{}, &model.Error{Kind: model.TooLong, Provider: "p", Text: "prompt is too long"}
+	}
+	w.asked = append(w.asked, r)
+	if w.answers++; w.last > 0 && w.answers >= w.last {
+		return says(model.Part{Text: "the work is done"})
+	}
+	input := json.RawMessage(fmt.Sprintf(`{"n":%d,"text":%q}`, w.answers, strings.Repeat("a long input ", 3000)))
+	a, err := says(model.Part{Call: &model.Call{ID: fmt.Sprint("c", w.answers), Name: "work", Input: input}})
+	a.Stop = model.StopCalls
+	return a, err
+}
+
+func (w *wordy) Models(context.Context) ([]model.Info, error) { return nil, nil }
+
+// TestCompactedTurn checks that a turn knows its task, what it has used and the number of its
+// answers after several summaries, in its next process as well.
+func TestCompactedTurn(t *testing.T) {
+	t.Parallel()
+	w := &wordy{bytes: 250_000, last: 20}
+	var stop func(error) error
+	var once sync.Once
+	s := newServed(t, echo("work", false, func(ctx context.Context, input string) string {
+		if strings.HasPrefix(input, `{"n":14,`) {
+			once.Do(func() {
+				go func() { _ = stop(errors.New("the first process ends")) }()
+				<-ctx.Done()
+			})
+		}
+		return "worked"
+	}))
+	s.model = w
+	stop = s.start(ServeIn{First: "you are dev"})
+	s.tell("keep the name kumquat")
+	s.until("the first process to end", func() bool {
+		jobs := s.turns()
+		return len(jobs) == 1 && jobs[0].State == team.TurnQueued && jobs[0].Attempt == 1
+	})
+	_ = stop(nil)
+	s.start(ServeIn{First: "you are dev"})
+	s.said("the work is done")
+	s.rested()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.sums < 3 {
+		t.Errorf("%d summaries, want at least 3", w.sums)
+	}
+	for i, r := range w.asked {
+		if !strings.Contains(flat(t, r), "kumquat") {
+			t.Errorf("request %d has lost the task", i+1)
+		}
+	}
+	requests := int64(w.answers + w.sums)
+	want := team.Usage{InputTokens: 10 * requests, OutputTokens: requests, CostUSD: 0.25 * float64(requests), CostKnown: true}
+	var used team.Usage
+	if err := json.Unmarshal(s.turns()[0].Usage, &used); err != nil || used != want {
+		t.Errorf("the turn has used %+v, %v, want %+v of %d requests", used, err, want, requests)
+	}
+}
+
+// TestCompactedTurnIsBounded checks that the maximum of answers counts those that a summary has
+// replaced.
+func TestCompactedTurnIsBounded(t *testing.T) {
+	t.Parallel()
+	w := &wordy{bytes: 250_000, last: 40}
+	s := newServed(t, echo("work", false, func(context.Context, string) string { return "worked" }))
+	s.model, s.rounds = w, 15
+	s.start(ServeIn{First: "you are dev"})
+	s.tell("go")
+	s.rested()
+	if j := s.turns()[0]; j.State != team.TurnFailed || !strings.Contains(j.Reason, "iterations (15)") || w.answers != 15 || w.sums == 0 {
+		t.Errorf("%s (%s) after %d answers and %d summaries", j.State, j.Reason, w.answers, w.sums)
+	}
+}
+
+// TestSteerWhileCompacting checks that a message which arrives while a conversation is summarised
+// waits in the backlog, that its sender is notified, and that it steers the turn at the next
+// boundary.
+func TestSteerWhileCompacting(t *testing.T) {
+	t.Parallel()
+	var s *served
+	var once sync.Once
+	w := &wordy{bytes: 250_000, last: 12, summary: func() { once.Do(func() { s.tell("the other thing") }) }}
+	s = newServed(t, echo("work", false, func(context.Context, string) string { return "worked" }))
+	s.model = w
+	s.start(ServeIn{First: "you are dev"})
+	s.tell("keep the name kumquat")
+	s.said("the work is done")
+	s.rested()
+	if jobs := s.turns(); jobs[0].State != team.TurnSteered {
+		t.Errorf("the turn is %s, want %s", jobs[0].State, team.TurnSteered)
+	}
+	busy := 0
+	for _, m := range s.messages("dev", team.KindInfo) {
+		if m.Text == busyNotice {
+			busy++
+		}
+	}
+	if busy != 1 {
+		t.Errorf("%d notices that the session is busy, want 1", busy)
+	}
+	if n := strings.Count(s.dump(), "the other thing"); n != 1 {
+		t.Errorf("the message is in the transcript %d times:\n%.2000s", n, s.dump())
+	}
+	for _, e := range s.transcript() {
+		if e.Kind == ledger.EntryUser && strings.Contains(e.Content, "resume:") && !strings.Contains(e.Content, "kumquat") {
+			t.Errorf("the token does not quote the task: %s", e.Content)
+		}
+	}
+}
