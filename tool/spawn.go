@@ -68,6 +68,20 @@ func (t *Team) spawn(ctx context.Context, c Caller, in SpawnIn) ([]Spawned, erro
 	return out, joinErrors(errs)
 }
 
+// nameSpec makes a built-in agent of a spawn whose agent is the id or the name of a spec. A kind of
+// that name comes first.
+func (t *Team) nameSpec(ctx context.Context, in *SpawnIn) {
+	if in.Agent == "" || in.AgentType != "" || team.IsAgentKind(in.Agent) {
+		return
+	}
+	if t.Env.CheckAgent != nil && t.Env.CheckAgent(in.Agent) == nil {
+		return
+	}
+	if s, err := t.spec(ctx, in.Agent, true); err == nil {
+		in.Agent, in.AgentType = team.AgentLLM, s.ID
+	}
+}
+
 // spawnIn validates the input before anything is started.
 func (t *Team) spawnIn(ctx context.Context, c Caller, in SpawnIn) (team.SpawnRequest, error) {
 	var none team.SpawnRequest
@@ -109,6 +123,7 @@ func (t *Team) spawnIn(ctx context.Context, c Caller, in SpawnIn) (team.SpawnReq
 			in.Agent = team.AgentCommand
 		}
 	}
+	t.nameSpec(ctx, &in)
 	if team.KindOf(in.Agent).Command && len(in.Command) == 0 {
 		return none, team.Errorf(team.CodeInvalid, "a member without an agent needs a command").WithHint("teamctl spawn " + in.Name + " -- make test")
 	}

@@ -45,3 +45,29 @@ func TestSpawnKeepsTheSpec(t *testing.T) {
 		}
 	}
 }
+
+// TestSpawnNamesASpec: the agent of a spawn may be the id or the name of a spec; a kind comes first.
+func TestSpawnNamesASpec(t *testing.T) {
+	t.Parallel()
+	r := newTalkRig(t)
+	r.Env.CheckAgent = func(kind string) error {
+		if kind == "scout" {
+			return nil
+		}
+		return team.Errorf(team.CodeInvalid, "unknown agent %q", kind)
+	}
+	for _, c := range []struct{ agent, typ, wantAgent, wantType string }{
+		{"reviewer", "", team.AgentLLM, "reviewer"},
+		{"Reviewer", "", team.AgentLLM, "reviewer"},
+		{"llm", "", team.AgentLLM, ""},
+		{"llm", "reviewer", team.AgentLLM, "reviewer"},
+		{"scout", "", "scout", ""},
+		{"reviewer", "x", "reviewer", "x"},
+		{"reviwer", "", "reviwer", ""},
+	} {
+		got, err := r.spawnIn(t.Context(), Person(), SpawnIn{Name: "w", MemberSpec: team.MemberSpec{Agent: c.agent, AgentType: c.typ}})
+		if err != nil || got.Spec.Agent != c.wantAgent || got.Spec.AgentType != c.wantType {
+			t.Errorf("%s, %q: %s, %q, %v", c.agent, c.typ, got.Spec.Agent, got.Spec.AgentType, err)
+		}
+	}
+}
