@@ -29,6 +29,10 @@ func (s *Supervisor) Explain(ctx context.Context, name string) (team.Report, err
 		}
 		if !m.plan.Channel { // it reports its own activity
 			r.Activity, r.Ready, r.Source, r.At = m.row.Activity, m.row.Ready, "its own word", time.UnixMilli(m.row.ActivityAt)
+			if r.Activity == team.Waiting || r.Activity == team.Limited {
+				r.For = m.row.WaitsFor
+				r.Evidence = slices.DeleteFunc([]string{m.row.Reason}, func(s string) bool { return s == "" })
+			}
 		}
 		if m.row.Observed != team.Running {
 			r.Verdict = team.Verdict{Activity: team.ActivityUnknown, Tier: team.TierProcess.String(), Source: string(m.row.Observed)}

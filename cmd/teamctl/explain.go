@@ -1,11 +1,14 @@
 package main
 
 import (
+	"context"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/teamctl/teamctl/internal/view"
+	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 	"github.com/teamctl/teamctl/tool/look"
@@ -15,6 +18,58 @@ import (
 type explained struct {
 	Member string `json:"member"`
 	team.Report
+	Turn      *explainedTurn `json:"turn,omitempty"`      // of a built-in agent with a model
+	Decisions []ledger.Event `json:"decisions,omitempty"` // the newest about its turns, oldest first
+}
+
+// explainedTurn is the turn of a conversation that is open.
+type explainedTurn struct {
+	ID      int64          `json:"id"`
+	State   team.TurnState `json:"state"`
+	Attempt int            `json:"attempt"`
+	Answers int            `json:"answers"` // of its model so far
+	Reason  string         `json:"reason,omitempty"`
+}
+
+// maxDecisions is the number of decisions that explain shows.
+const maxDecisions = 5
+
+// explainTurn adds the open turn of a member with a conversation in the ledger, and the newest
+// decisions about its turns.
+func explainTurn(ctx context.Context, t *tool.Team, m ledger.Member, e *explained) error {
+	if !team.KindOf(m.Spec.Agent).Sessions {
+		return nil
+	}
+	open, err := t.Ledger.TurnJobs(ctx, ledger.JobFilter{Session: m.SessionKey, Open: true})
+	if err != nil {
+		return err
+	}
+	for _, j := range open {
+		if e.Turn != nil && j.State != team.TurnRunning {
+			continue
+		}
+		answers, _, err := t.Ledger.TurnSoFar(ctx, j.Session, j.ID)
+		if err != nil {
+			return err
+		}
+		e.Turn = &explainedTurn{ID: j.ID, State: j.State, Attempt: j.Attempt, Answers: answers, Reason: j.Reason}
+	}
+	all, err := t.Ledger.Events(ctx, 0, 0, ledger.EventFilter{ID: m.SessionKey})
+	e.Decisions = all[max(0, len(all)-maxDecisions):]
+	return err
+}
+
+func (a *app) showExplainedTurn(e explained) {
+	if j := e.Turn; j != nil {
+		line := fmt.Sprintf("turn %d is %s: attempt %d, %d answers so far", j.ID, j.State, j.Attempt, j.Answers)
+		if j.Reason != "" {
+			line += "; " + printable(j.Reason)
+		}
+		a.out.line("%s", line)
+	}
+	for _, d := range e.Decisions {
+		a.out.line("    %s  %s", a.eventLine(d), view.Clean(string(d.Data)))
+	}
 }
 
 func newExplain(a *app) *cobra.Command {
@@ -24,7 +79,8 @@ func newExplain(a *app) *cobra.Command {
 		Long: `Print what a member is doing as far as known, the source, and the last report of each
 source: its process, the CLI's own status, its hooks, the terminal's title, and the
 rules for its screen with the matching lines. A less trusted source counts only if a
-better one cannot know.`,
+better one cannot know. Of an agent of kind llm it also prints the current turn, and
+the newest decisions about its turns.`,
 		Example: "  teamctl explain builder\n  teamctl explain builder --json", Args: takes(1, 1, "a member"),
 		ValidArgsFunction: first(a.completeMembers(false)),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -37,7 +93,15 @@ better one cannot know.`,
 					return err
 				}
 				r, err := s.Explain(cmd.Context(), args[0])
-				if err != nil || a.out.value(explained{args[0], r}) {
+				if err != nil {
+					return err
+				}
+				m, err := t.Member(cmd.Context(), args[0])
+				if err != nil {
+					return err
+				}
+				out := explained{Member: args[0], Report: r}
+				if err := explainTurn(cmd.Context(), t, m, &out); err != nil || a.out.value(out) {
 					return err
 				}
 				what := string(r.Activity)
@@ -56,10 +120,6 @@ better one cannot know.`,
 					ready = "ready"
 				}
 				a.out.line("%s is %s (%s)%s", args[0], what, ready, by)
-				m, err := t.Member(cmd.Context(), args[0])
-				if err != nil {
-					return err
-				}
 				if look.Paused(m) {
 					a.out.line("it is paused: teamctl resume %s", m.Name)
 				}
@@ -78,6 +138,7 @@ better one cannot know.`,
 				if r.ModeFrom != "" {
 					a.out.line("its mode is %s, in effect %s", modeOf(r.Mode), r.ModeFrom)
 				}
+				a.showExplainedTurn(out)
 				var rows [][]string
 				for _, o := range r.Tiers {
 					rows = append(rows, []string{o.Tier.String(), seenAs(o), view.Elapsed(time.Since(o.At)) + " ago", view.Clean(o.Source)})
