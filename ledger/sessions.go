@@ -20,7 +20,7 @@ const (
 		AND (?3 OR state = 'open') ORDER BY created_at, session_key`
 	sqlSessionAdd = `INSERT INTO sessions(session_key, agent_id, active_agent_id, provider_override, model_override, deliver,
 		owner_session_key, channel, routing, label, depth, member, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
-	sqlSessionSet = `UPDATE sessions SET active_agent_id = ?, provider_override = ?, model_override = ?, deliver = ?, label = ?, updated_at = ?
+	sqlSessionSet = `UPDATE sessions SET active_agent_id = ?, provider_override = ?, model_override = ?, deliver = ?, channel = ?, label = ?, updated_at = ?
 		WHERE session_key = ?`
 	sqlSessionClose    = `UPDATE sessions SET state = 'closed', updated_at = ? WHERE session_key = ? AND state = 'open'`
 	sqlSessionReopen   = `UPDATE sessions SET state = 'open', updated_at = ? WHERE session_key = ?`
@@ -66,6 +66,7 @@ type SessionPatch struct {
 	Provider *string `json:"provider,omitempty"`
 	Model    *string `json:"model,omitempty"` // together with Provider; both empty remove the override
 	Deliver  *bool   `json:"deliver,omitempty"`
+	Channel  *string `json:"channel,omitempty"`
 	Label    *string `json:"label,omitempty"`
 }
 
@@ -214,6 +215,7 @@ func updateSession(t *tx, p SessionPatch) (Session, error) {
 	set(&s.ActiveAgentID, p.AgentID)
 	set(&s.ProviderOverride, p.Provider)
 	set(&s.ModelOverride, p.Model)
+	set(&s.Channel, p.Channel)
 	set(&s.Label, p.Label)
 	if p.Deliver != nil {
 		s.Deliver = *p.Deliver
@@ -221,7 +223,7 @@ func updateSession(t *tx, p SessionPatch) (Session, error) {
 	if (s.ProviderOverride == "") != (s.ModelOverride == "") {
 		return s, team.Errorf(team.CodeInvalid, "the model of a session needs its provider")
 	}
-	if _, err := t.exec(sqlSessionSet, s.ActiveAgentID, s.ProviderOverride, s.ModelOverride, s.Deliver, s.Label, t.now, s.Key); err != nil {
+	if _, err := t.exec(sqlSessionSet, s.ActiveAgentID, s.ProviderOverride, s.ModelOverride, s.Deliver, s.Channel, s.Label, t.now, s.Key); err != nil {
 		return s, err
 	}
 	s.UpdatedAt = t.now

@@ -153,6 +153,7 @@ const (
 	ReasonNotAMember           = "not_a_member"
 	ReasonNotAPerson           = "not_a_person"
 	ReasonNotAvailable         = "not_available"
+	ReasonNotDelivered         = "not_delivered"
 	ReasonNotExecutable        = "not_executable"
 	ReasonNotInTmux            = "not_in_tmux"
 	ReasonNotLimited           = "not_limited"
@@ -422,6 +423,7 @@ var reasons = []Word{
 	{ReasonNotAMember, "The name is not a member of the team."},
 	{ReasonNotAPerson, "The operation is for a person, and the caller is an agent."},
 	{ReasonNotAvailable, "The operation is not available here."},
+	{ReasonNotDelivered, "Nothing of the conversation is delivered outside the team."},
 	{ReasonNotExecutable, "The agent's program cannot be executed."},
 	{ReasonNotInTmux, "The member is not in tmux."},
 	{ReasonNotLimited, "The agent kind has reached no usage limit."},

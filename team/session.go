@@ -50,6 +50,9 @@ func (k SessionKey) String() string {
 // it is delivered outside the team.
 const ChannelInternal = "internal"
 
+// ChannelPerson is the channel of a session that may notify the person outside the team.
+const ChannelPerson = "person"
+
 // Lane bounds how many turns run at the same time, over the whole team.
 type Lane string
 

@@ -91,7 +91,7 @@ type Desk interface {
 	// Limited reports that a usage limit was reached, and returns when the session may use its
 	// model again.
 	Limited(ctx context.Context, limit *team.LimitReached) error
-	// Wait returns after the duration, or earlier after a relevant change. The member is shown as
+	// Wait returns after the duration. The member is shown as
 	// waiting if it waits for people.
 	Wait(ctx context.Context, d time.Duration, what team.WaitFor, why string) error
 	// Pause shows that the turn waits for people, unless what is empty, and releases its place

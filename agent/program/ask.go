@@ -2,6 +2,7 @@ package program
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"time"
 
@@ -15,38 +16,48 @@ import (
 const withdrawWithin = 2 * time.Second
 
 // ask makes an approval request for a call and waits for the answer. refusal is the text for the
-// model; "" permits the call, with the approved input.
-func (p *Program) ask(ctx context.Context, c *llm.Call, what string) (refusal string, err error) {
+// model; "" permits the call, with the approved input. id is 0 if the request could not be made.
+func (p *Program) ask(ctx context.Context, c *llm.Call, what string) (id int64, refusal string, err error) {
+	id, given, refusal, err := p.request(ctx, c.Desk, team.WaitPermission, what, tool.PermissionIn{
+		ToolName: c.Name, ToolUseID: c.ID, Description: what, Input: c.Input,
+	})
+	if err == nil && refusal == "" && len(given) > 0 {
+		c.Input = given
+	}
+	return id, refusal, err
+}
+
+// request makes a request and waits for the answer; given is the input with which it was approved,
+// if that is another one.
+func (p *Program) request(ctx context.Context, desk llm.Desk, wait team.WaitFor, what string, in tool.PermissionIn) (id int64, given json.RawMessage, refusal string, err error) {
 	caller := tool.Caller{Name: p.Member.Name, Session: p.id.Session, Role: p.id.Role}
 	if p.leads() {
 		caller = tool.Lead(p.Member)
 	}
-	asked, err := p.Team.AskPermission(ctx, caller, tool.PermissionIn{ToolName: c.Name, ToolUseID: c.ID, Description: what, Input: c.Input})
+	asked, err := p.Team.AskPermission(ctx, caller, in)
 	if err != nil {
-		return err.Error(), nil
+		return 0, nil, err.Error(), nil
 	}
-	c.Desk.Line("waits for approval %d: %s", asked.ID, what)
-	resume, err := c.Desk.Pause(ctx, team.WaitPermission, what)
+	id = asked.ID
+	desk.Line("waits for approval %d: %s", id, what)
+	resume, err := desk.Pause(ctx, wait, what)
 	if err != nil {
-		return "", errors.Join(err, p.withdraw(ctx, asked))
+		return id, nil, "", errors.Join(err, p.withdraw(ctx, asked))
 	}
-	a, err := p.Team.AwaitApproval(ctx, asked.ID, 0)
+	a, err := p.Team.AwaitApproval(ctx, id, 0)
 	if rerr := resume(ctx); err == nil {
 		err = rerr
 	}
 	switch {
 	case err == nil:
 		with, err := p.Team.GrantedWith(context.WithoutCancel(ctx), a)
-		if err == nil && len(with.Input) > 0 {
-			c.Input = with.Input
-		}
-		return "", err
+		return id, with.Input, "", err
 	case team.IsCode(err, team.CodeDenied):
-		return "Not approved: " + err.Error(), nil
+		return id, nil, "Not approved: " + err.Error(), nil
 	case ctx.Err() != nil: // the turn was ended
-		return "", errors.Join(err, p.withdraw(ctx, asked))
+		return id, nil, "", errors.Join(err, p.withdraw(ctx, asked))
 	}
-	return "", err
+	return id, nil, "", err
 }
 
 // withdrawAll ends the requests of an earlier life, which nobody waits for.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -178,7 +179,7 @@ func (p *Program) toolset(ctx context.Context, s ledger.Session, m ledger.Member
 		return nil, nil, err
 	}
 	run := map[string]llm.Tool{}
-	for _, o := range ops {
+	for _, o := range append(ops, p.personTools(s.Key)...) {
 		class := tools.Team
 		if team.AboutSessions(o.Name) {
 			class = tools.Session
@@ -212,16 +213,21 @@ func (p *Program) gated(ctx context.Context, space *tools.Space, t tools.Tool, c
 	if err != nil {
 		return llm.Result{}, err
 	}
+	decision := d.Why
 	switch d.Verdict {
 	case tools.Deny:
-		return llm.Result{Failed: true, Text: "Not allowed: " + d.Why}, nil
+		return notAllowed(d), nil
 	case tools.Ask:
 		asked := string(c.Input)
-		switch refusal, err := p.ask(ctx, &c, about(t, d.Subject)); {
+		approval, refusal, err := p.ask(ctx, &c, about(t, d.Subject))
+		if approval != 0 {
+			decision = fmt.Sprintf("approval %d", approval)
+		}
+		switch {
 		case err != nil && ctx.Err() != nil:
-			return llm.Result{Failed: true, Text: notAsked}, nil
+			return llm.Result{Failed: true, Text: notAsked, Decision: decision}, nil
 		case err != nil || refusal != "":
-			return llm.Result{Failed: true, Text: refusal}, err
+			return llm.Result{Failed: true, Text: refusal, Decision: decision}, err
 		}
 		if string(c.Input) == asked {
 			break
@@ -231,12 +237,19 @@ func (p *Program) gated(ctx context.Context, space *tools.Space, t tools.Tool, c
 			return llm.Result{}, err
 		}
 		if d.Verdict == tools.Deny {
-			return llm.Result{Failed: true, Text: "Not allowed: " + d.Why}, nil
+			return notAllowed(d), nil
 		}
 	case tools.Allow:
 	}
 	out, err := t.Run(ctx, tools.Call{ID: c.ID, Input: c.Input})
-	return llm.Result{Text: p.secrets.Hide(out.Text), Failed: out.Failed, Note: out.Note, Diff: p.secrets.Hide(out.Diff), Paths: out.Paths, File: out.File, Seen: out.Seen}, err
+	return llm.Result{
+		Text: p.secrets.Hide(out.Text), Failed: out.Failed, Note: out.Note, Diff: p.secrets.Hide(out.Diff), Paths: out.Paths, File: out.File, Seen: out.Seen,
+		Decision: decision,
+	}, err
+}
+
+func notAllowed(d tools.Decision) llm.Result {
+	return llm.Result{Failed: true, Text: "Not allowed: " + d.Why, Decision: d.Why}
 }
 
 // about describes a call for the person who decides about it.

@@ -46,7 +46,7 @@ Each event is reported once, when it begins. Five within ten seconds become one.
 	add := &cobra.Command{
 		Use: "add SINK", Short: "Add a notification sink", Args: takes(1, 1, "a sink"),
 		Long: `Add a notification sink. --kinds limits it to some kinds of notifications:
-approval, dialog, member, task, merge, mail, limit, budget, done. In the hours of --quiet,
+approval, dialog, member, task, merge, mail, limit, budget, done, agent. In the hours of --quiet,
 by the clock of this machine, it is told nothing, and not afterwards either.`,
 		Example: `  teamctl notify add desktop
   teamctl notify add 'command:cat >> ~/team.jsonl'

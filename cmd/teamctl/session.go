@@ -25,7 +25,7 @@ func newSession(a *app) *cobra.Command {
 		Args: unknownVerb,
 		RunE: needsVerb,
 	}
-	cmd.AddCommand(newSessionLs(a), newSessionShow(a), newSessionHistory(a), newSessionExport(a), newSessionModel(a), newSessionAgent(a), newSessionCompact(a), newSessionClose(a),
+	cmd.AddCommand(newSessionLs(a), newSessionShow(a), newSessionHistory(a), newSessionExport(a), newSessionModel(a), newSessionAgent(a), newSessionDeliver(a), newSessionCompact(a), newSessionClose(a),
 		newSessionSpawn(a), newSessionSend(a), newSessionWake(a), newSessionOneshot(a), newSessionStop(a))
 	return cmd
 }

@@ -53,3 +53,35 @@ func newSessionAgent(a *app) *cobra.Command {
 		},
 	}
 }
+
+func newSessionDeliver(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "deliver SESSION on|off",
+		Short: "Let a conversation notify you outside the team",
+		Long: `Let the agent of a conversation notify you by the team's sinks (teamctl notify), with
+its tool notify_person. It is off until you turn it on. Messages between agents are
+never delivered outside the team.`,
+		Example: `  teamctl session deliver dev on
+  teamctl session deliver dev off --json`,
+		Args: takes(2, 2, "the key of a conversation, or the name of a member, and on or off"),
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, part string) ([]string, cobra.ShellCompDirective) {
+			if len(args) == 1 {
+				return []string{"on", "off"}, noFiles
+			}
+			return first(a.completeMembers(true))(cmd, args, part)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if args[1] != "on" && args[1] != "off" {
+				return usage(cmd, "give on or off, not %q", args[1])
+			}
+			return a.withTeam(cmd.Context(), func(t *tool.Team, c tool.Caller) error {
+				s, err := t.DeliverSession(cmd.Context(), c, args[0], args[1] == "on")
+				if err != nil || a.out.value(map[string]any{"session_key": s.Key, "deliver": s.Deliver}) {
+					return err
+				}
+				a.out.line("%s: %s", s.Key, args[1])
+				return nil
+			})
+		},
+	}
+}

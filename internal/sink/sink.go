@@ -52,10 +52,13 @@ const (
 	Limit    Kind = "limit"    // a provider takes no more for now
 	Budget   Kind = "budget"   // most of a budget is used
 	Done     Kind = "done"     // nothing is left to do
+	Agent    Kind = "agent"    // what an agent tells the person
 )
 
 // Kinds returns every kind of notice.
-func Kinds() []Kind { return []Kind{Approval, Dialog, Member, Task, Merge, Mail, Limit, Budget, Done} }
+func Kinds() []Kind {
+	return []Kind{Approval, Dialog, Member, Task, Merge, Mail, Limit, Budget, Done, Agent}
+}
 
 // Notice is the content of a notice, passed as JSON to commands and webhooks.
 // At is in Unix milliseconds.
@@ -249,6 +252,8 @@ func ntfy(topic string, n Notice) ([]byte, error) {
 		tag = "hourglass"
 	case Done:
 		tag = "white_check_mark"
+	case Agent:
+		tag = "speech_balloon"
 	}
 	return json.Marshal(struct {
 		Topic    string   `json:"topic"`

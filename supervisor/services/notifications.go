@@ -228,7 +228,7 @@ func (n *Notifications) still(ctx context.Context, batch []told) (out []told) {
 					continue // somebody can take them now
 				}
 			}
-		case sink.Member, sink.Merge, sink.Limit, sink.Budget, sink.Done:
+		case sink.Member, sink.Merge, sink.Limit, sink.Budget, sink.Done, sink.Agent:
 		}
 		if base != "" {
 			t.notice.Link = strings.TrimSuffix(base, "/") + "/t/" + url.PathEscape(n.key)
