@@ -125,7 +125,7 @@ func (d *desk) Wait(ctx context.Context, long time.Duration, what team.WaitFor, 
 	if err := d.on(ctx, func(c context.Context) { d.showWaiting(c, team.Waiting, what, why) }); err != nil {
 		return err
 	}
-	err := d.wait(ctx, d.changed(), long, why)
+	err := d.wait(ctx, nil, long, why) // a change of the ledger is not what it waits for
 	return errors.Join(err, d.over(ctx))
 }
 

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -378,5 +379,41 @@ func TestCompactAsked(t *testing.T) {
 	defer f.mu.Unlock()
 	if last := flat(t, f.asked[len(f.asked)-1]); !strings.Contains(last, "# Goal") || len(last) > 100_000 {
 		t.Errorf("%.600s", last)
+	}
+}
+
+// locked is a model that needs a login.
+type locked struct {
+	recorded
+	asks atomic.Int64
+}
+
+func (l *locked) Stream(context.Context, model.Request, func(model.Delta)) (model.Answer, error) {
+	l.asks.Add(1)
+	return model.Answer{}, &model.Error{Kind: model.Login, Provider: "p", Status: 401}
+}
+
+// TestLoginWaits checks that a turn that waits for a login asks its model no more often because
+// something else happens in the team.
+func TestLoginWaits(t *testing.T) {
+	t.Parallel()
+	l := &locked{}
+	s := newServed(t)
+	s.model = l
+	stop := s.start(ServeIn{First: "you are dev"})
+	s.tell("go")
+	s.until("the turn to wait", func() bool {
+		m, err := s.led.Member(t.Context(), "dev")
+		return err == nil && m.Activity == team.Waiting && m.WaitsFor == team.WaitLogin
+	})
+	n := 0
+	s.until("many messages", func() bool {
+		s.send(ledger.NewMessage{Kind: team.KindInfo, From: team.LeadName, To: "dev", Text: "news", Summary: "x"})
+		n++
+		return n == 30
+	})
+	_ = stop(errors.New("test over"))
+	if got := l.asks.Load(); got != 1 {
+		t.Errorf("the model was asked %d times, want 1", got)
 	}
 }
