@@ -82,7 +82,7 @@ var shapes = map[string]shape{
 		list: "sessions", name: "id", reads: true,
 	},
 	"web revoke": {},
-	"board":      {reads: true, note: "`stalledSince` of a member as in `ps`, as a time."},
+	"board":      {reads: true, note: "`stalledSince` and `limitedTo` of a member as in `ps`, as times."},
 	"wait": {
 		list: "tasks", name: "id", reads: true,
 		note: "With `--member` it is `member`, a [Member](#member); with `--mail` `inbox`, entries as of inbox.",
