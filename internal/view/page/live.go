@@ -324,7 +324,10 @@ var livePage = sync.OnceValue(func() *template.Template {
 			}
 			return "same"
 		},
-		"join": strings.Join, "visible": visible, "path": url.PathEscape, "where": where, "amount": view.Spent.Words,
+		"join": strings.Join, "visible": visible, "path": url.PathEscape, "where": where,
+		"spentOf": func(s, all view.Spent) map[string]string {
+			return map[string]string{"Tokens": s.Words(), "Share": s.Of(all), "Money": s.Money()}
+		},
 	}
 	t := template.New("live").Funcs(funcs).Funcs(f)
 	return template.Must(t.Parse(string(file("live.html"))))

@@ -100,3 +100,31 @@ func TestButtonsOfActions(t *testing.T) {
 		}
 	}
 }
+
+// TestLiveUsage checks that the page shows what was used by member, agent, task and day, with its share, and
+// that what is unknown is not zero.
+func TestLiveUsage(t *testing.T) {
+	t.Parallel()
+	u := view.Usage{
+		Team:    view.Spent{Known: true, Tokens: 1000, Cost: 4, CostKnown: true},
+		Members: []view.Spent{{Name: "ann", Agent: "claude", Known: true, Tokens: 750, Cost: 3, CostKnown: true, Budget: "$4.00", Share: 0.75}, {Name: "bob", Agent: "other"}},
+		Agents:  []view.Spent{{Agent: "claude", Known: true, Tokens: 750, Cost: 3, CostKnown: true}},
+		Tasks:   []view.Spent{{Name: "3", Subject: "build it", Known: true, Tokens: 500, Cost: 2, CostKnown: true}},
+		Rest:    view.Spent{Known: true, Tokens: 500},
+		Days:    []view.Spent{{Name: "2026-03-01", Known: true, Tokens: 100, Cost: 1, CostKnown: true}},
+	}
+	text := liveText(t, Doc{Kind: "usage", Team: "demo", Body: u})
+	const n = `<td class="n">`
+	for _, want := range []string{
+		"<td>ann<td>claude" + n + "750" + n + "75 % of all" + n + "$3.00<td>75 % of $4.00",
+		"<td>bob<td>other" + n + "-" + n + n + "-<td>",
+		"By agent", "<td>claude" + n + "750" + n + "75 % of all" + n + "$3.00</tr>",
+		"</a> build it" + n + "500" + n + "50 % of all" + n + "$2.00",
+		"without a task" + n + "500" + n + "50 % of all" + n + "-",
+		"<td>2026-03-01" + n + "100" + n + "10 % of all" + n + "$1.00",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %s in\n%s", want, text)
+		}
+	}
+}
