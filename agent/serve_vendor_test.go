@@ -406,14 +406,15 @@ func TestLoginWaits(t *testing.T) {
 		m, err := s.led.Member(t.Context(), "dev")
 		return err == nil && m.Activity == team.Waiting && m.WaitsFor == team.WaitLogin
 	})
-	n := 0
+	began, n := time.Now(), 0
 	s.until("many messages", func() bool {
 		s.send(ledger.NewMessage{Kind: team.KindInfo, From: team.LeadName, To: "dev", Text: "news", Summary: "x"})
 		n++
 		return n == 30
 	})
 	_ = stop(errors.New("test over"))
-	if got := l.asks.Load(); got != 1 {
-		t.Errorf("the model was asked %d times, want 1", got)
+	// It is asked again each minute, and a slow machine may take longer than that.
+	if got, most := l.asks.Load(), 2+int64(time.Since(began)/time.Minute); got > most {
+		t.Errorf("the model was asked %d times, want %d at most", got, most)
 	}
 }

@@ -108,6 +108,7 @@ var shapes = map[string]shape{
 	"session export":  {note: "`--json` writes what session show does."},
 	"session model":   {name: "session_key"},
 	"session agent":   {name: "session_key"},
+	"session deliver": {name: "session_key"},
 	"session compact": {},
 	"session spawn":   {name: "session_key"},
 	"session send":    {name: "session_key"},

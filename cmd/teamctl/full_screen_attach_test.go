@@ -39,7 +39,7 @@ func TestFullScreenAttachKilled(t *testing.T) {
 	kill := func() {
 		t.Helper()
 		s.shows("at the prompt")
-		s.shows("leave: C-b d")
+		s.shows("C-b d: back")
 		pid, err := strconv.Atoi(r.only(r.only(shell)))
 		if err != nil {
 			t.Fatal(err)
