@@ -20,7 +20,7 @@ type roll struct {
 	lines  int // written so far
 	reads  int // of the history
 	fails  bool
-	shows  func(view.Frame)
+	shows  []func(view.Frame)
 }
 
 func (x *roll) history() (all []string) {
@@ -32,7 +32,7 @@ func (x *roll) history() (all []string) {
 
 func (x *roll) Screen(ctx context.Context, _ string, each func(view.Frame)) error {
 	x.rollMu.Lock()
-	x.shows = each
+	x.shows = append(x.shows, each)
 	all := x.history()
 	x.rollMu.Unlock()
 	each(view.Frame{Lines: append(slices.Clone(all[len(all)-20:]), "", ""), At: epoch})
@@ -40,13 +40,16 @@ func (x *roll) Screen(ctx context.Context, _ string, each func(view.Frame)) erro
 	return nil
 }
 
-// write has members write lines.
+// write has members write lines. Whoever has asked for a screen is told: a request that was withdrawn at once may be
+// the last to get here.
 func (x *roll) write(n int) {
 	x.rollMu.Lock()
 	x.lines += n
-	all, shows := x.history(), x.shows
+	all, shows := x.history(), slices.Clone(x.shows)
 	x.rollMu.Unlock()
-	shows(view.Frame{Lines: all[len(all)-20:], At: epoch})
+	for _, show := range shows {
+		show(view.Frame{Lines: all[len(all)-20:], At: epoch})
+	}
 }
 
 func (x *roll) History(context.Context, string) ([]string, error) {
