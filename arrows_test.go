@@ -336,6 +336,7 @@ var rooms = map[string]room{
 		why: "screens read and act through interfaces that package view declares: they can neither lose nor change anything by themselves",
 	},
 	"internal/tui/term": {
+		may:  []string{leaf},
 		libs: []string{"github.com/gdamore/tcell", "github.com/charmbracelet/x", xsys, xterm}, never: append([]string{"net"}, noExec...),
 		why: "the terminal of the full screen: it alone knows the library, and nothing of teams",
 	},

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/charmbracelet/x/ansi/parser"
 )
@@ -133,4 +134,18 @@ func withoutSequences(s string) string {
 		}
 	}
 	return b.String()
+}
+
+// Marks returns the length of the combining characters at the beginning of s, in bytes. They belong to
+// the character before them and take no cell.
+func Marks(s string) int {
+	n := 0
+	for n < len(s) && s[n] >= utf8.RuneSelf {
+		r, size := utf8.DecodeRuneInString(s[n:])
+		if !unicode.In(r, unicode.Mn, unicode.Me) {
+			break
+		}
+		n += size
+	}
+	return n
 }

@@ -176,7 +176,7 @@ func Colors(s string) string {
 			h := harmless(seq)
 			if _, width, _, _ = ansi.DecodeSequence(h, 0, nil); h == seq || width > 0 { // what is left may be a joiner of nothing
 				b.WriteString(h)
-				marks := s[:markBytes(s)]
+				marks := s[:plain.Marks(s)]
 				b.WriteString(marks)
 				s = s[len(marks):]
 			}
@@ -187,20 +187,6 @@ func Colors(s string) string {
 		}
 	}
 	return b.String()
-}
-
-// markBytes returns the length of the combining characters at the beginning of s: they belong to the character
-// before them and take no cell.
-func markBytes(s string) int {
-	n := 0
-	for n < len(s) && s[n] >= utf8.RuneSelf {
-		r, size := utf8.DecodeRuneInString(s[n:])
-		if !unicode.In(r, unicode.Mn, unicode.Me) {
-			break
-		}
-		n += size
-	}
-	return n
 }
 
 // harmless is Clean for a part of a line, whose spaces are kept.

@@ -3,12 +3,13 @@ package term
 import (
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/charmbracelet/x/ansi"
 	"github.com/gdamore/tcell/v3"
 	"github.com/gdamore/tcell/v3/color"
+
+	"github.com/teamctl/teamctl/internal/plain"
 )
 
 func decode(s string) (r rune, size int) { return utf8.DecodeRuneInString(s) }
@@ -29,7 +30,7 @@ func putLine(s tcell.Screen, y, cols int, line string) {
 				line = ""
 				break
 			}
-			marks := line[:markBytes(line)]
+			marks := line[:plain.Marks(line)]
 			line = line[len(marks):]
 			if _, w := s.Put(x, y, seq+marks, style); w != width { // the library takes the marks for something else
 				s.Put(x, y, seq, style)
@@ -42,20 +43,6 @@ func putLine(s tcell.Screen, y, cols int, line string) {
 	for ; x < cols; x++ {
 		s.Put(x, y, " ", tcell.StyleDefault)
 	}
-}
-
-// markBytes returns the length of the combining characters at the beginning of s, which the terminal draws over the
-// character before them.
-func markBytes(s string) int {
-	n := 0
-	for n < len(s) && s[n] >= utf8.RuneSelf {
-		r, size := utf8.DecodeRuneInString(s[n:])
-		if !unicode.In(r, unicode.Mn, unicode.Me) {
-			break
-		}
-		n += size
-	}
-	return n
 }
 
 // sgr returns a style after applying the parameters of Select Graphic Rendition.
