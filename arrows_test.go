@@ -337,8 +337,8 @@ var rooms = map[string]room{
 	},
 	"internal/tui/term": {
 		may:  []string{leaf},
-		libs: []string{"github.com/gdamore/tcell", "github.com/charmbracelet/x", xsys, xterm}, never: append([]string{"net"}, noExec...),
-		why: "the terminal of the full screen: it alone knows the library, and nothing of teams",
+		libs: []string{"github.com/charmbracelet/x", "github.com/charmbracelet/colorprofile", xsys, xterm}, never: append([]string{"net"}, noExec...),
+		why: "the terminal of the full screen: it knows nothing of teams",
 	},
 
 	"internal/web": {
@@ -386,7 +386,7 @@ var testRooms = map[string][]string{
 	"internal/hooks":            {"internal/proc"},          // to see that nothing is left of a command
 	"internal/courier":          {"internal/courier/couriertest", "internal/openpty"},
 	"internal/tui":              {"internal/openpty", "internal/view/viewtest"},
-	"internal/tui/term":         {"internal/openpty"},
+	"internal/tui/term":         {"internal/openpty", "backends/pty"},
 	"internal/view/page":        {"team"}, // the states of a sample
 	"internal/web":              {"internal/view/viewtest", "internal/web/webtest"},
 	"internal/courier/codex":    {"internal/fakecli", "internal/courier/couriertest", leaf},

@@ -21,6 +21,7 @@ var slowLibraries = []slowLibrary{
 		"github.com/mattn/go-runewidth", `v0\.0\.2[5-9]`,
 		"its init fills a table of 2.2 MB, 18 ms in every process; v0.0.24 and v0.0.30 do not",
 	},
+	{"github.com/gdamore/tcell", ``, "it fills tables of character sets in its init, 0.7 ms in every process"},
 	{"github.com/charmbracelet/bubbletea", ``, "its renderer wakes 60 times a second while nothing changes; a release that does not may be taken"},
 	{"charm.land/bubbletea", ``, "as github.com/charmbracelet/bubbletea, of which it is a later version"},
 	{"github.com/charmbracelet/bubbles", ``, "its text fields look for clipboard programs in PATH in their init"},
@@ -33,7 +34,7 @@ var slowLibraries = []slowLibrary{
 // startOften are the packages of programs that are started for every agent and for every call of a
 // tool, with what they must not link, however indirectly.
 var startOften = map[string][]string{
-	"cmd/teamctl-shim": {"github.com/gdamore/tcell", "html/template", "internal/tui", "internal/view/page"},
+	"cmd/teamctl-shim": {"html/template", "internal/tui", "internal/view/page"},
 }
 
 // TestNothingCompiledAtStart: regular expressions and templates are compiled where they

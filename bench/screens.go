@@ -23,7 +23,7 @@ import (
 // screens: the full screen, from its start to what it costs at rest.
 var screens = benchmark{name: "screens", title: "The full screen", run: runScreens, note: screensNote}
 
-const screensNote = `The floor is a program on the same terminal library that shows fifty lines and moves a mark by a line for each key, on the same terminal (200 by 50). A key is timed from its write to the last byte of what it changes; ` +
+const screensNote = `The floor is a program with the same internal/tui/term that shows fifty lines and moves a mark by a line for each key, on the same terminal (200 by 50). A key is timed from its write to the last byte of what it changes; ` +
 	`an event from the end of its commit. Full paint is when the members, the tasks and the keys have all been written. Members are on PTYs but where tmux is named; what tmux takes is the processor time of its server and of the supervisor's control client, beside that of the same members without a screen. ` +
 	`A run beside other work says little by its milliseconds: the floor of the same run shows how much of a figure is the machine. ` +
 	`Each second in which an age is repainted costs more than one wake-up: the monitor of Go's runtime wakes with each timer and while there is work, and the terminal tells that it has taken what was written.`

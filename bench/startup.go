@@ -21,7 +21,7 @@ var startup = benchmark{name: "startup", title: "CLI start-up", run: runStartup,
 const startupNote = `What bounds version and ps: the goal of 2 x leaves an empty Go program with SQLite linked, the second floor, next to nothing. What version takes beyond that floor is spent before main: ` +
 	`Go initialises every package that is linked, needed or not (0.7 ms; the largest are gob and the JSON schemas of the MCP SDK, the widths of terminal cells, TLS), and the pages of a program of 33 MB are mapped as they are touched. ` +
 	`Only another program could leave them out: a dynamic C library alone takes 0.6 of an empty Go program (a static one saves 0.4 ms of version, and needs libc.a and tags for every build; a stripped program saves nothing). ps --json then opens the ledger: SQLite reads and parses the schema anew in each process, a third of its processor time. ` +
-	`The full screen adds 0.7 ms of that to every command (goal 0.1), by the least of 150 starts beside a load of 7: the character sets that its terminal library registers take 0.37, the library itself 0.25, the templates of the page 0.07. It cannot leave them out; the small program, which starts for every agent and hook, has none of them.`
+	`The full screen adds 0.07 ms of that to every command (goal 0.1), by the least of 100 starts beside a load of 9: all of it are the templates of the page.`
 
 // The goals: reading a ledger as a whole process costs no more than twice an empty
 // Go program (docs: a claim as a CLI process <= 1.7 x measured possible 1.6), and

@@ -37,8 +37,8 @@ func (t *Terminal) Alert(title, text string) {
 		select {
 		case <-t.quit:
 		default:
-			if !t.paused {
-				_, _ = t.line.Write(b) // a terminal that takes nothing has no one to tell
+			if t.reading != nil {
+				t.write(b)
 			}
 		}
 	})

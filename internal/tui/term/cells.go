@@ -1,122 +1,211 @@
 package term
 
 import (
-	"strconv"
+	"bytes"
+	"os"
+	"slices"
 	"strings"
-	"unicode/utf8"
+	"sync/atomic"
 
+	"github.com/charmbracelet/colorprofile"
 	"github.com/charmbracelet/x/ansi"
-	"github.com/gdamore/tcell/v3"
-	"github.com/gdamore/tcell/v3/color"
 
 	"github.com/teamctl/teamctl/internal/plain"
 )
 
-func decode(s string) (r rune, size int) { return utf8.DecodeRuneInString(s) }
+// canvas makes of frames what a terminal must be sent: of a line that has changed only what differs.
+// It writes the position of the cursor, attributes, text and the erasure of the rest of a line, which
+// every terminal knows.
+type canvas struct {
+	lost    atomic.Bool // the terminal shows something else, or has another size
+	profile colorprofile.Profile
+	cols    int
+	lines   []string // as in the frame
+	rows    [][]cell
+	out     bytes.Buffer
+	pen     style
+	cursor  bool // shown
+	x, y    int  // of the cursor
+}
 
-// putLine draws a line of text with SGR sequences on a row of the screen. It drops all other
-// sequences.
-func putLine(s tcell.Screen, y, cols int, line string) {
-	style := tcell.StyleDefault
-	var state byte
-	x := 0
-	for line != "" && x < cols {
-		seq, width, n, next := ansi.DecodeSequence(line, state, nil)
+// cell is a column of a row. A wide character has the text of the first one and leaves that of the
+// others empty.
+type cell struct {
+	text   string
+	style  style
+	drifts bool // terminals do not agree on the width
+}
+
+var blank = cell{text: " "}
+
+func newCanvas(color bool) *canvas {
+	c := &canvas{profile: colorprofile.ASCII}
+	if color {
+		c.profile = colorprofile.Env(os.Environ())
+	}
+	c.lose()
+	return c
+}
+
+// lose has the next frame written as a whole.
+func (c *canvas) lose() { c.lost.Store(true) }
+
+// painted returns what shows a frame; nothing for one that changes nothing. size is asked for the
+// size of the terminal when it may have changed.
+func (c *canvas) painted(f Frame, size func() (cols, rows int)) []byte {
+	if c.lost.Swap(false) {
+		cols, rows := size()
+		c.cols = cols
+		c.clear(rows)
+	}
+	for y, was := range c.lines {
+		line := ""
+		if y < len(f.Lines) {
+			line = f.Lines[y]
+		}
+		if line != was {
+			c.lines[y] = line
+			c.put(y, cellsOf(line, c.cols, c.profile))
+		}
+	}
+	return c.framed(f.Cursor, f.X, f.Y)
+}
+
+// redrawn returns what shows the last frame again on a terminal that shows anything.
+func (c *canvas) redrawn() []byte {
+	if c.lost.Load() { // the next frame is written as a whole
+		return nil
+	}
+	lines := c.lines
+	c.clear(len(lines))
+	for y, line := range lines {
+		c.lines[y] = line
+		c.put(y, cellsOf(line, c.cols, c.profile))
+	}
+	return c.framed(c.cursor, c.x, c.y)
+}
+
+// clear erases the screen.
+func (c *canvas) clear(rows int) {
+	c.out.WriteString(ansi.ResetStyle + ansi.CursorHomePosition + ansi.EraseEntireScreen)
+	c.lines, c.rows = make([]string, rows), make([][]cell, rows)
+	for y := range c.rows {
+		c.rows[y] = slices.Repeat([]cell{blank}, c.cols)
+	}
+}
+
+// framed returns what was written as one frame, which ends with the cursor at a place, or hidden.
+func (c *canvas) framed(cursor bool, x, y int) []byte {
+	c.dip(style{})
+	var b []byte
+	if c.cursor && (!cursor || c.out.Len() > 0) {
+		b = append(b, ansi.HideCursor...)
+	}
+	b = append(b, c.out.Bytes()...)
+	c.out.Reset()
+	if cursor && (len(b) > 0 || !c.cursor || x != c.x || y != c.y) {
+		b = append(append(b, ansi.CursorPosition(x+1, y+1)...), ansi.ShowCursor...)
+	}
+	c.cursor, c.x, c.y = cursor, x, y
+	if len(b) == 0 {
+		return nil
+	}
+	return append(append([]byte(ansi.SetModeSynchronizedOutput), b...), ansi.ResetModeSynchronizedOutput...)
+}
+
+// dip changes the attributes of what is written.
+func (c *canvas) dip(s style) {
+	if s != c.pen {
+		c.out.WriteString(s.sequence(c.pen))
+		c.pen = s
+	}
+}
+
+// move is the number of bytes, about, that a new position of the cursor takes.
+const move = 8
+
+// put writes what differs in a row. What is written of a row with a character on whose width
+// terminals do not agree ends with it, since more than that character may have moved.
+func (c *canvas) put(y int, row []cell) {
+	was := c.rows[y]
+	c.rows[y] = row
+	odd := func(r []cell) bool { return slices.ContainsFunc(r, func(x cell) bool { return x.drifts }) }
+	toEnd := odd(was) || odd(row)
+	empty := len(row) // from there on
+	for empty > 0 && row[empty-1] == blank {
+		empty--
+	}
+	at := -1 // of the cursor, if it is in this row
+	for x := 0; x < len(row); x++ {
+		if row[x] == was[x] && (at < 0 || !toEnd) {
+			continue
+		}
+		if x >= empty && (toEnd || len(row)-x > len(ansi.EraseLineRight)) {
+			c.moveTo(x, y, at)
+			c.dip(style{})
+			c.out.WriteString(ansi.EraseLineRight)
+			return
+		}
+		if at >= 0 && x > at && x-at <= move { // writing what is between is shorter
+			x = at
+		}
+		c.moveTo(x, y, at)
+		c.dip(row[x].style)
+		c.out.WriteString(row[x].text)
+		drifts := row[x].drifts
+		for x+1 < len(row) && row[x+1].text == "" {
+			x++
+		}
+		if at = x + 1; drifts {
+			at = len(row)
+		}
+	}
+}
+
+// moveTo moves the cursor to a place, unless it is at that column.
+func (c *canvas) moveTo(x, y, at int) {
+	if x != at {
+		c.out.WriteString(ansi.CursorPosition(x+1, y+1))
+	}
+}
+
+// cellsOf returns the cells of a line of text with SGR sequences. It drops all other sequences.
+func cellsOf(line string, cols int, profile colorprofile.Profile) []cell {
+	row := make([]cell, 0, cols)
+	var (
+		pen, shown style
+		state      byte
+	)
+	parser := ansi.GetParser()
+	defer ansi.PutParser(parser)
+	for line != "" && len(row) < cols {
+		seq, width, n, next := ansi.DecodeSequence(line, state, parser)
 		state = next
 		line = line[n:]
 		switch {
 		case width > 0:
-			if x+width > cols {
+			if len(row)+width > cols {
 				line = ""
 				break
 			}
-			marks := line[:plain.Marks(line)]
-			line = line[len(marks):]
-			if _, w := s.Put(x, y, seq+marks, style); w != width { // the library takes the marks for something else
-				s.Put(x, y, seq, style)
+			text := seq
+			if marks := line[:plain.Marks(line)]; marks != "" {
+				line = line[len(marks):]
+				if ansi.StringWidth(seq+marks) == width { // else the terminal may take them for something else
+					text += marks
+				}
 			}
-			x += width
-		case strings.HasPrefix(seq, "\x1b[") && strings.HasSuffix(seq, "m"):
-			style = sgr(style, seq[2:len(seq)-1])
-		}
-	}
-	for ; x < cols; x++ {
-		s.Put(x, y, " ", tcell.StyleDefault)
-	}
-}
-
-// sgr returns a style after applying the parameters of Select Graphic Rendition.
-func sgr(style tcell.Style, params string) tcell.Style {
-	var codes []int
-	for p := range strings.FieldsFuncSeq(params, func(r rune) bool { return r == ';' || r == ':' }) {
-		n, err := strconv.Atoi(p)
-		if err != nil {
-			return style
-		}
-		codes = append(codes, n)
-	}
-	if len(codes) == 0 {
-		return tcell.StyleDefault
-	}
-	for i := 0; i < len(codes); i++ {
-		switch c := codes[i]; {
-		case c == 0:
-			style = tcell.StyleDefault
-		case c == 1:
-			style = style.Bold(true)
-		case c == 2:
-			style = style.Dim(true)
-		case c == 3:
-			style = style.Italic(true)
-		case c == 4:
-			style = style.Underline(true)
-		case c == 7:
-			style = style.Reverse(true)
-		case c == 9:
-			style = style.StrikeThrough(true)
-		case c == 22:
-			style = style.Bold(false).Dim(false)
-		case c == 23:
-			style = style.Italic(false)
-		case c == 24:
-			style = style.Underline(false)
-		case c == 27:
-			style = style.Reverse(false)
-		case c == 29:
-			style = style.StrikeThrough(false)
-		case c >= 30 && c <= 37:
-			style = style.Foreground(color.PaletteColor(c - 30))
-		case c >= 40 && c <= 47:
-			style = style.Background(color.PaletteColor(c - 40))
-		case c >= 90 && c <= 97:
-			style = style.Foreground(color.PaletteColor(c - 90 + 8))
-		case c >= 100 && c <= 107:
-			style = style.Background(color.PaletteColor(c - 100 + 8))
-		case c == 39:
-			style = style.Foreground(color.Default)
-		case c == 49:
-			style = style.Background(color.Default)
-		case c == 38 || c == 48 || c == 58: // 58 is the colour of an underline
-			col, used := extended(codes[i+1:])
-			i += used
-			switch c {
-			case 38:
-				style = style.Foreground(col)
-			case 48:
-				style = style.Background(col)
+			row = append(row, cell{text, shown, len(text) > 1 && ansi.StringWidthWc(text) != width})
+			for range width - 1 {
+				row = append(row, cell{style: shown})
 			}
+		case strings.HasPrefix(seq, "\x1b[") && ansi.Cmd(parser.Command()) == 'm':
+			pen.read(parser.Params())
+			shown = pen.shown(profile)
 		}
 	}
-	return style
-}
-
-// extended parses a colour, "5;n" or "2;r;g;b", and returns the number of codes used.
-func extended(codes []int) (color.Color, int) {
-	switch {
-	case len(codes) >= 2 && codes[0] == 5 && codes[1] >= 0 && codes[1] < 256:
-		return color.PaletteColor(codes[1]), 2
-	case len(codes) >= 4 && codes[0] == 2:
-		return color.NewRGBColor(int32(codes[1]&255), int32(codes[2]&255), int32(codes[3]&255)), 4
+	for len(row) < cols {
+		row = append(row, blank)
 	}
-	return color.Default, len(codes)
+	return row
 }

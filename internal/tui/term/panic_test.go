@@ -2,62 +2,30 @@ package term
 
 import (
 	"context"
-	"fmt"
-	"os"
-	"os/exec"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/gdamore/tcell/v3"
 )
 
-// fragile is a line of which one write panics.
+// fragile is a line of which one read or write panics.
 type fragile struct {
-	line
-	breaks atomic.Bool
-	last   atomic.Value // what was written last
+	sink
+	breaksRead, breaksWrite atomic.Bool
 }
 
 func (f *fragile) Write(b []byte) (int, error) {
-	if f.breaks.Swap(false) {
+	if f.breaksWrite.Swap(false) {
 		panic("boom")
 	}
-	f.last.Store(string(b))
-	return f.line.Write(b)
+	return f.sink.Write(b)
 }
 
-// TestPanicInTheLibrary checks that the terminal is restored though the library's screen can no longer be
-// ended, since its lock is held. The goroutines that wait for it stay: another process has them.
-func TestPanicInTheLibrary(t *testing.T) {
-	const env = "TERM_TEST_PANIC"
-	if os.Getenv(env) == "" {
-		c := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestPanicInTheLibrary$")
-		c.Env = append(os.Environ(), env+"=1")
-		if out, err := c.CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
-		return
+func (f *fragile) Read(b []byte) (int, error) {
+	if f.breaksRead.Load() {
+		panic("boom")
 	}
-	l := &fragile{}
-	crashed := make(chan any, 1)
-	x, err := open(l, nil, Options{Failed: func(what any, _ []byte) { crashed <- what }}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.breaks.Store(true)
-	x.Draw(Frame{ID: 1, Lines: []string{"x"}})
-	<-crashed
-	x.Close()
-	l.mu.Lock()
-	stopped := l.stopped
-	l.mu.Unlock()
-	if last, _ := l.last.Load().(string); !stopped || !strings.Contains(last, "\x1b[?1049l") {
-		fmt.Printf("restored %v, by %q\n", stopped, last)
-		os.Exit(1)
-	}
-	os.Exit(0)
+	return f.sink.Read(b)
 }
 
 // TestPanics checks that a panic of a goroutine of the terminal is reported with its stack, and that the
@@ -67,24 +35,31 @@ func TestPanics(t *testing.T) {
 		name, stack string
 		painted     func(int, time.Time)
 		tmux        func(context.Context, string) (string, error)
-		begin       func(*Terminal)
+		begin       func(*Terminal, *fragile)
 	}{
-		{"painter", "paint", func(int, time.Time) { panic("boom") }, nil, func(x *Terminal) { x.Draw(Frame{ID: 1, Lines: []string{"x"}}) }},
-		{"reader", "read", nil, nil, func(x *Terminal) { x.screen.EventQ() <- (*tcell.EventMouse)(nil) }},
-		{"alert", "Alert", nil, func(context.Context, string) (string, error) { panic("boom") }, func(x *Terminal) { x.Alert("a", "b") }},
+		{"painter", "paint", func(int, time.Time) { panic("boom") }, nil, func(x *Terminal, _ *fragile) { x.Draw(Frame{ID: 1, Lines: []string{"x"}}) }},
+		{"write", "paint", nil, nil, func(x *Terminal, l *fragile) {
+			l.breaksWrite.Store(true)
+			x.Draw(Frame{ID: 1, Lines: []string{"x"}})
+		}},
+		{"reader", "receive", nil, nil, func(_ *Terminal, l *fragile) {
+			l.breaksRead.Store(true)
+			l.typed <- []byte("x")
+		}},
+		{"alert", "Alert", nil, func(context.Context, string) (string, error) { panic("boom") }, func(x *Terminal, _ *fragile) { x.Alert("a", "b") }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			l := &line{}
+			l := &fragile{}
 			type crash struct {
 				what  any
 				stack string
 			}
 			crashed := make(chan crash, 8)
-			x, err := open(l, nil, Options{Tmux: c.tmux, Failed: func(what any, stack []byte) { crashed <- crash{what, string(stack)} }}, c.painted)
+			x, err := open(l, Options{Tmux: c.tmux, Failed: func(what any, stack []byte) { crashed <- crash{what, string(stack)} }}, c.painted)
 			if err != nil {
 				t.Fatal(err)
 			}
-			c.begin(x)
+			c.begin(x, l)
 			got := <-crashed
 			if got.what == nil || !strings.Contains(got.stack, c.stack) {
 				t.Errorf("reported %v with the stack\n%s", got.what, got.stack)
@@ -92,8 +67,8 @@ func TestPanics(t *testing.T) {
 			x.Close()
 			l.mu.Lock()
 			defer l.mu.Unlock()
-			if !l.stopped {
-				t.Error("the terminal is not restored")
+			if last := l.writes[len(l.writes)-1]; !l.stopped || !strings.Contains(last, "\x1b[?1049l") {
+				t.Errorf("restored %v, by %q", l.stopped, last)
 			}
 		})
 	}

@@ -8,11 +8,9 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
-	"github.com/gdamore/tcell/v3"
 	"golang.org/x/sys/unix"
 )
 
@@ -35,18 +33,7 @@ func (t *Terminal) caught() {
 		return
 	}
 	if what := recover(); what != nil {
-		t.crashed.Store(true)
 		t.failed(what, debug.Stack())
-	}
-}
-
-// caught is the same for the device.
-func caught(failed func(what any, stack []byte)) {
-	if failed == nil {
-		return
-	}
-	if what := recover(); what != nil {
-		failed(what, debug.Stack())
 	}
 }
 
@@ -89,83 +76,67 @@ type Frame struct {
 type Terminal struct {
 	Events <-chan Event
 
-	screen tcell.Screen
-	dev    *device
-	line   tcell.Tty
-	held   *valid
-	tmux   func(ctx context.Context, format string) (string, error)
-	color  bool
+	line    line
+	events  chan Event
+	mouse   bool
+	tmux    func(ctx context.Context, format string) (string, error)
+	painted func(frame int, at time.Time)
+	failed  func(what any, stack []byte)
 
 	frames                  chan Frame  // newest frame not painted yet
 	titles                  chan string // newest title not written yet
 	copies                  chan string // newest content of the clipboard not written yet
 	redo                    chan struct{}
-	drop                    chan struct{} // tells the reader to drop an input for which there is no room
 	continued               chan struct{} // the process was continued while the terminal is lent
 	quit                    chan struct{}
 	reader, painter, alerts sync.WaitGroup
 	watcher                 sync.WaitGroup
 	once                    sync.Once
-	shown                   shown
 
-	mu      sync.Mutex // held while a frame is painted, and while the terminal is lent
-	paused  bool
-	painted func(frame int, at time.Time)
-	failed  func(what any, stack []byte)
-	crashed atomic.Bool // a goroutine has panicked, perhaps in the library, whose lock is then held
+	mu      sync.Mutex // of the following; held while a frame is painted
+	canvas  *canvas
+	reading chan struct{} // closed to end the readers; nil while the terminal is lent
+	title   string
+}
+
+// line is a terminal in raw mode between Start and Stop: a device, or what a test has instead.
+type line interface {
+	Start() error
+	Read(b []byte) (int, error)
+	Write(b []byte) (int, error)
+	Drain() // ends a Read, and bounds a Write, until Stop
+	Stop() error
+	Size() (cols, rows int, err error)
 }
 
 // Open opens the terminal in full-screen mode. painted, which may be nil, is called for each frame
 // once it is written.
 func Open(o Options, painted func(frame int, at time.Time)) (*Terminal, error) {
-	dev := &device{path: o.Path, failed: o.Failed}
-	return open(dev, dev, o, painted)
+	return open(&device{path: o.Path}, o, painted)
 }
 
-func open(line tcell.Tty, dev *device, o Options, painted func(frame int, at time.Time)) (*Terminal, error) {
-	opts := []tcell.TerminfoScreenOption{
-		// Querying a terminal's capabilities takes a round trip, or a second if it does not answer;
-		// they are not needed here.
-		tcell.OptNegotiation(false), tcell.OptSanitizeContent(true),
-	}
-	if !o.Color {
-		opts = append(opts, tcell.OptColors(0))
-	}
-	held := newValid(&lean{Tty: line})
-	screen, err := tcell.NewTerminfoScreenFromTty(held, opts...)
-	if err == nil {
-		err = screen.Init()
-	}
-	if err != nil {
-		return nil, fmt.Errorf("take the terminal: %w", err)
-	}
-	if o.Mouse {
-		screen.EnableMouse(tcell.MouseButtonEvents, tcell.MouseDragEvents)
-	}
-	screen.EnablePaste()
-	screen.EnableFocus()
+func open(l line, o Options, painted func(frame int, at time.Time)) (*Terminal, error) {
 	events := make(chan Event, 64)
 	t := &Terminal{
-		Events: events, screen: screen, dev: dev, line: line, held: held, tmux: o.Tmux, color: o.Color, painted: painted, failed: o.Failed,
-		frames: make(chan Frame, 1), titles: make(chan string, 1), copies: make(chan string, 1), redo: make(chan struct{}, 1), drop: make(chan struct{}), continued: make(chan struct{}, 1), quit: make(chan struct{}),
+		Events: events, events: events, line: l, mouse: o.Mouse, tmux: o.Tmux, painted: painted, failed: o.Failed,
+		frames: make(chan Frame, 1), titles: make(chan string, 1), copies: make(chan string, 1), redo: make(chan struct{}, 1), continued: make(chan struct{}, 1), quit: make(chan struct{}),
+		canvas: newCanvas(o.Color),
 	}
-	t.shown.lost.Store(true) // the library learns the size with the first frame
-	t.reader.Go(func() { t.read(events) })
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGCONT, syscall.SIGWINCH)
+	if err := t.take(); err != nil {
+		signal.Stop(signals)
+		return nil, fmt.Errorf("take the terminal: %w", err)
+	}
 	t.painter.Go(t.paint)
-	conts := make(chan os.Signal, 1)
-	signal.Notify(conts, syscall.SIGCONT)
-	t.watcher.Go(func() { t.watch(conts, events) })
+	t.watcher.Go(func() { t.watch(signals) })
 	return t, nil
 }
 
-// Size returns the number of columns and rows. It does not ask the library, which keeps its lock
-// during a write.
+// Size returns the number of columns and rows, 0 of a terminal that is gone.
 func (t *Terminal) Size() (cols, rows int) {
-	size, err := t.line.WindowSize()
-	if err != nil {
-		return 0, 0 // the terminal is gone
-	}
-	return size.Width, size.Height
+	cols, rows, _ = t.line.Size()
+	return cols, rows
 }
 
 // Draw shows a frame as soon as the previous one is written. It replaces a frame that is still
@@ -189,10 +160,7 @@ func replace[T any](c chan T, v T) {
 
 // Redraw writes the whole screen again.
 func (t *Terminal) Redraw() {
-	select {
-	case t.redo <- struct{}{}:
-	default:
-	}
+	offer(t.redo, struct{}{})
 }
 
 func (t *Terminal) paint() {
@@ -200,28 +168,45 @@ func (t *Terminal) paint() {
 	for {
 		select {
 		case <-t.quit:
-			t.copyNow()
 			return
 		case <-t.redo:
 			t.locked(func() {
-				if !t.paused {
-					t.screen.Sync()
+				if t.reading != nil {
+					t.write(t.canvas.redrawn())
 				}
 			})
 		case text := <-t.titles:
-			t.locked(func() { t.screen.SetTitle(text) }) // while the terminal is lent, kept for later
+			t.locked(func() {
+				t.title = harmless(text)
+				if t.reading != nil {
+					t.write(titled(t.title))
+				}
+			})
 		case text := <-t.copies:
-			t.locked(func() { t.screen.SetClipboard([]byte(text)) })
+			t.locked(func() {
+				if t.reading != nil {
+					t.write(copied(text))
+				} else {
+					offer(t.copies, text)
+				}
+			})
 		case f := <-t.frames:
 			t.locked(func() {
-				if !t.paused && t.put(f) {
-					t.screen.Show()
+				if t.reading != nil {
+					t.write(t.canvas.painted(f, t.Size))
 				}
 			})
 			if t.painted != nil {
 				t.painted(f.ID, time.Now())
 			}
 		}
+	}
+}
+
+// write writes to the terminal. One that takes nothing has no one who sees it.
+func (t *Terminal) write(b []byte) {
+	if len(b) > 0 {
+		_, _ = t.line.Write(b)
 	}
 }
 
@@ -232,60 +217,42 @@ func (t *Terminal) locked(f func()) {
 	f()
 }
 
-// copyNow sets the clipboard before the terminal is restored.
-func (t *Terminal) copyNow() {
+// take sets the terminal up and begins to read it.
+func (t *Terminal) take() error {
+	if err := t.line.Start(); err != nil {
+		return err
+	}
+	t.canvas.lose()
+	t.write(fullModes(t.mouse, t.title))
+	reading := make(chan struct{})
+	t.reading = reading
+	got := make(chan []byte)
+	t.reader.Go(func() { t.receive(got, reading) })
+	t.reader.Go(func() { t.read(got, reading) })
+	return nil
+}
+
+// release restores the terminal. What is typed meanwhile and was not taken is dropped.
+func (t *Terminal) release() error {
+	if t.reading == nil {
+		return nil
+	}
+	close(t.reading)
+	t.reading = nil
+	t.line.Drain()
+	t.reader.Wait()
 	select {
 	case text := <-t.copies:
-		t.screen.SetClipboard([]byte(text))
+		t.write(copied(text))
 	default:
 	}
-}
-
-// shown is what the library's screen has been given. Most of a frame is that of the frame before:
-// a line that has not changed is not looked through again.
-type shown struct {
-	lost       atomic.Bool // the library's screen may have lost it: its size has changed
-	cols, rows int
-	lines      []string
-	cursor     bool
-	x, y       int
-}
-
-// put gives the library's screen what a frame changes, and reports whether it changes anything.
-func (t *Terminal) put(f Frame) (changes bool) {
-	cols, rows := t.screen.Size()
-	s := &t.shown
-	all := s.lost.Swap(false) || s.cols != cols || s.rows != rows
-	if all {
-		s.cols, s.rows, s.lines = cols, rows, make([]string, rows)
-	}
-	changes = all
-	for y := range rows {
-		line := ""
-		if y < len(f.Lines) {
-			line = f.Lines[y]
-		}
-		if all || line != s.lines[y] {
-			putLine(t.screen, y, cols, line)
-			s.lines[y], changes = line, true
-		}
-	}
-	if all || f.Cursor != s.cursor || f.X != s.x || f.Y != s.y {
-		s.cursor, s.x, s.y, changes = f.Cursor, f.X, f.Y, true
-		if f.Cursor {
-			t.screen.ShowCursor(f.X, f.Y)
-		} else {
-			t.screen.HideCursor()
-		}
-	}
-	return changes
+	t.write([]byte(plainModes))
+	return t.line.Stop()
 }
 
 // Pause restores the terminal while f uses it.
 func (t *Terminal) Pause(f func()) error {
 	t.mu.Lock()
-	t.copyNow()
-	t.paused = true
 	err := t.release()
 	t.mu.Unlock()
 	if err != nil {
@@ -293,48 +260,13 @@ func (t *Terminal) Pause(f func()) error {
 	}
 	f()
 	t.mu.Lock()
-	err = t.resume()
-	t.paused = false
+	err = t.take()
 	t.mu.Unlock()
 	if err != nil {
 		return fmt.Errorf("set up the terminal again: %w", err)
 	}
 	t.Redraw()
 	return nil
-}
-
-// release restores the terminal.
-func (t *Terminal) release() error {
-	defer t.dropping()()
-	t.held.hold()
-	return t.screen.Suspend()
-}
-
-// resume is the opposite of release.
-func (t *Terminal) resume() error {
-	defer t.dropping()()
-	t.shown.lost.Store(true)
-	return t.screen.Resume()
-}
-
-// dropping lets the reader drop input for which there is no room, until it is stopped: the library
-// passes on what was typed before it ends or begins, and who takes events waits for that.
-func (t *Terminal) dropping() (stop func()) {
-	var dropper sync.WaitGroup
-	done := make(chan struct{})
-	dropper.Go(func() {
-		for {
-			select {
-			case t.drop <- struct{}{}:
-			case <-done:
-				return
-			}
-		}
-	})
-	return func() {
-		close(done)
-		dropper.Wait()
-	}
 }
 
 // errNoShell is why a screen cannot be suspended.
@@ -365,27 +297,34 @@ func suspendable() bool {
 	return err == nil && sid != syscall.Getpgrp() && !signal.Ignored(syscall.SIGTSTP)
 }
 
-// watch takes the terminal again each time the process is continued. Whoever stopped it, the shell
-// or another program may have changed the modes and the size of the terminal, and what it shows.
-func (t *Terminal) watch(conts chan os.Signal, out chan<- Event) {
+// watch takes the terminal again each time the process is continued, since whoever stopped it, the
+// shell or another program may have changed the modes and the size of the terminal, and what it
+// shows; and passes on changes of the size.
+func (t *Terminal) watch(signals chan os.Signal) {
 	defer t.caught()
-	defer signal.Stop(conts)
+	defer signal.Stop(signals)
 	for {
+		var got os.Signal
 		select {
 		case <-t.quit:
 			return
-		case <-conts:
-		}
-		lent, err := t.again()
-		if lent {
-			continue
+		case got = <-signals:
 		}
 		e := Event{Kind: Resize, At: time.Now()} // a new frame
-		if err != nil {
-			e.Kind = Gone
+		if got == syscall.SIGCONT {
+			lent, err := t.again()
+			if lent {
+				continue
+			}
+			if err != nil {
+				e.Kind = Gone
+			}
+		} else {
+			t.canvas.lose()
 		}
+		e.X, e.Y = t.Size()
 		select {
-		case out <- e:
+		case t.events <- e:
 		case <-t.quit:
 			return
 		}
@@ -396,17 +335,22 @@ func (t *Terminal) watch(conts chan os.Signal, out chan<- Event) {
 func (t *Terminal) again() (lent bool, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.paused {
+	if t.reading != nil {
 		if err = t.release(); err == nil {
-			err = t.resume()
+			err = t.take()
 		}
 		return false, err
 	}
+	offer(t.continued, struct{}{})
+	return true, nil
+}
+
+// offer puts a value into a channel that has room.
+func offer[T any](c chan T, v T) {
 	select {
-	case t.continued <- struct{}{}:
+	case c <- v:
 	default:
 	}
-	return true, nil
 }
 
 // Copy sets the clipboard of a terminal that has one (OSC 52), once what is being written is.
@@ -420,38 +364,12 @@ func (t *Terminal) Close() {
 	t.once.Do(func() {
 		close(t.quit)
 		t.watcher.Wait()
-		if t.dev != nil {
-			t.dev.giveUpSoon()
-		}
+		t.line.Drain() // a Write that is blocked holds the lock
 		t.alerts.Wait()
-		t.painter.Wait() // the library's screen may not be drawn on while it ends
-		if !t.crashed.Load() {
-			t.end()
-			return
-		}
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			t.end()
-		}()
-		late := time.NewTimer(2 * giveUp)
-		defer late.Stop()
-		select {
-		case <-ended:
-		case <-late.C: // the library does not come back
-			_, _ = t.line.Write([]byte(plainModes))
-			_ = t.line.Stop()
-		}
+		t.painter.Wait()
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		_ = t.release()
+		close(t.events)
 	})
 }
-
-// end ends the library's screen.
-func (t *Terminal) end() {
-	_ = t.release() // while its queues are still emptied
-	t.screen.Fini()
-	t.reader.Wait()
-}
-
-// plainModes resets what the library sets: attributes, the keypad, mouse, focus and paste, the cursor
-// and wrapping, the other screen, and the title (xterm, "Control Sequences"; ECMA-48).
-const plainModes = "\x1b[m\x1b[?1l\x1b>\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?1004l\x1b[?2004l\x1b[?25h\x1b[?7h\x1b[?1049l\x1b[23;2t"

@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gdamore/tcell/v3"
-	"github.com/gdamore/tcell/v3/tty"
 	"go.uber.org/goleak"
 )
 
@@ -24,59 +22,94 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// line is a terminal that discards its output, and counts what is written after its end.
-type line struct {
+// sink is a line that takes its output, and counts what is written after its end.
+type sink struct {
 	mu      sync.Mutex
 	drained chan struct{}
+	typed   chan []byte
+	writes  []string
+	cols    int
+	rows    int
 	stopped bool
 	late    int // writes after it was restored
 }
 
-func (l *line) Start() error {
-	l.drained = make(chan struct{})
+func (l *sink) Start() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.drained, l.stopped = make(chan struct{}), false
+	if l.typed == nil {
+		l.typed = make(chan []byte, 1)
+	}
+	if l.cols == 0 {
+		l.cols, l.rows = 200, 200
+	}
 	return nil
 }
 
-func (l *line) Stop() error {
+func (l *sink) Stop() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.stopped = true
 	return nil
 }
 
-func (l *line) Drain() error {
-	close(l.drained)
-	return nil
+func (l *sink) Drain() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	select {
+	case <-l.drained:
+	default:
+		close(l.drained)
+	}
 }
 
-func (l *line) Read([]byte) (int, error) {
-	<-l.drained
-	return 0, io.EOF
+func (l *sink) Read(b []byte) (int, error) {
+	l.mu.Lock()
+	drained := l.drained
+	l.mu.Unlock()
+	select {
+	case <-drained:
+		return 0, io.EOF
+	case typed := <-l.typed:
+		return copy(b, typed), nil
+	}
 }
 
-func (l *line) Write(b []byte) (int, error) {
+func (l *sink) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.stopped {
 		l.late++
 	}
+	l.writes = append(l.writes, string(b))
 	return len(b), nil
 }
 
-func (l *line) NotifyResize(chan<- bool) {}
-func (l *line) WindowSize() (tty.WindowSize, error) {
-	return tty.WindowSize{Width: 200, Height: 200}, nil
+func (l *sink) Size() (cols, rows int, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.drained == nil { // as a device, it has no size before it is opened
+		return 0, 0, os.ErrClosed
+	}
+	return l.cols, l.rows, nil
 }
-func (l *line) Close() error { return l.Stop() }
 
-var _ tcell.Tty = (*line)(nil)
+// taken returns the writes since the last call.
+func (l *sink) taken() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	w := l.writes
+	l.writes = nil
+	return w
+}
 
 // TestCloseAmidPainting ends the screen while frames arrive; the race detector reports if they are still being
 // drawn.
 func TestCloseAmidPainting(t *testing.T) {
 	for round := range 30 {
-		l := &line{}
-		term, err := open(l, nil, Options{Color: true}, nil)
+		l := &sink{}
+		term, err := open(l, Options{Color: true}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -154,9 +187,9 @@ func TestAlertInTmux(t *testing.T) {
 // TestAlertAndClose checks that an alert is written whole or not at all, and that the end of the screen does not
 // wait for tmux.
 func TestAlertAndClose(t *testing.T) {
-	l := &line{}
+	l := &sink{}
 	asked := make(chan struct{})
-	term, err := open(l, nil, Options{Tmux: func(ctx context.Context, _ string) (string, error) {
+	term, err := open(l, Options{Tmux: func(ctx context.Context, _ string) (string, error) {
 		close(asked)
 		<-ctx.Done()
 		return "", ctx.Err()

@@ -4,31 +4,25 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"sync"
-	"syscall"
 	"time"
 
-	"github.com/gdamore/tcell/v3/tty"
 	"golang.org/x/sys/unix"
 	xterm "golang.org/x/term"
 )
 
-// device is the controlling terminal, as the library needs it. It is opened separately, so that
-// its reads and writes can be cancelled: a terminal that accepts no output (Ctrl-s) must not keep
-// the screen from ending.
+// device is the controlling terminal. It is opened separately, so that its reads and writes can be
+// cancelled: a terminal that accepts no output (Ctrl-s) must not keep the screen from ending.
 type device struct {
 	path    string
-	failed  func(what any, stack []byte)
 	writing sync.Mutex // held during a write
 
 	mu    sync.Mutex
 	file  *os.File
 	fd    int
 	saved *xterm.State
-	stop  func() // stops watching for size changes
-	ends  bool   // the screen ends: each write has giveUp
-	stuck bool   // a write had that and failed, so more would
+	ends  bool // the screen ends: each write has giveUp
+	stuck bool // a write had that and failed, so more would
 }
 
 func (d *device) Start() error {
@@ -95,20 +89,22 @@ func (d *device) Write(b []byte) (int, error) {
 }
 
 // Drain ends a blocked Read. A running write gets a moment to complete.
-func (d *device) Drain() error {
-	d.giveUpSoon()
-	f := d.open()
-	if f == nil {
-		return nil
+func (d *device) Drain() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.file == nil || d.ends {
+		return
 	}
-	return f.SetReadDeadline(time.Now())
+	d.ends = true
+	// A file without deadlines does not block either.
+	_ = d.file.SetWriteDeadline(time.Now().Add(giveUp))
+	_ = d.file.SetReadDeadline(time.Now())
 }
 
 // giveUp is how long the end of the screen waits for a terminal that accepts no output.
 const giveUp = 500 * time.Millisecond
 
 func (d *device) Stop() error {
-	d.NotifyResize(nil)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.file == nil {
@@ -119,71 +115,19 @@ func (d *device) Stop() error {
 	return err
 }
 
-func (d *device) Close() error { return d.Stop() }
-
-// giveUpSoon ends a blocked Write, and bounds those to come.
-func (d *device) giveUpSoon() {
+func (d *device) Size() (cols, rows int, err error) {
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.file != nil && !d.ends {
-		d.ends = true
-		_ = d.file.SetWriteDeadline(time.Now().Add(giveUp)) // a file without deadlines does not block either
-	}
-}
-
-func (d *device) NotifyResize(resized chan<- bool) {
-	d.mu.Lock()
-	stop := d.stop
-	d.stop = nil
+	f, fd := d.file, d.fd
 	d.mu.Unlock()
-	if stop != nil {
-		stop()
-	}
-	if resized == nil {
-		return
-	}
-	winch := make(chan os.Signal, 1)
-	signal.Notify(winch, syscall.SIGWINCH)
-	quit, done := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(done)
-		defer caught(d.failed)
-		for {
-			select {
-			case <-winch:
-				// The library writes the whole screen for each. While it writes, several are one.
-				d.writing.Lock()
-				d.writing.Unlock()
-				select {
-				case resized <- true:
-				default:
-				}
-			case <-quit:
-				return
-			}
-		}
-	}()
-	d.mu.Lock()
-	d.stop = func() {
-		signal.Stop(winch)
-		close(quit)
-		<-done
-	}
-	d.mu.Unlock()
-}
-
-func (d *device) WindowSize() (tty.WindowSize, error) {
-	f := d.open()
 	if f == nil {
-		return tty.WindowSize{}, os.ErrClosed
+		return 0, 0, os.ErrClosed
 	}
-	ws, err := unix.IoctlGetWinsize(d.fd, unix.TIOCGWINSZ)
+	ws, err := unix.IoctlGetWinsize(fd, unix.TIOCGWINSZ)
 	if err != nil {
-		return tty.WindowSize{}, err
+		return 0, 0, err
 	}
-	size := tty.WindowSize{Width: int(ws.Col), Height: int(ws.Row)}
-	if size.Width == 0 || size.Height == 0 { // a line whose size was never set
-		size.Width, size.Height = 80, 24
+	if ws.Col == 0 || ws.Row == 0 { // a line whose size was never set
+		return 80, 24, nil
 	}
-	return size, nil
+	return int(ws.Col), int(ws.Row), nil
 }

@@ -26,7 +26,7 @@ func TestGiveUp(t *testing.T) {
 		return d
 	}
 	d := start()
-	d.giveUpSoon()
+	d.Drain()
 	for err = nil; err == nil; {
 		_, err = d.Write(make([]byte, 4096))
 	}
@@ -45,7 +45,7 @@ func TestGiveUp(t *testing.T) {
 		t.Error(err)
 	}
 	d = start()
-	d.giveUpSoon()
+	d.Drain()
 	<-time.After(giveUp + giveUp/5)
 	if _, err := d.Write([]byte("late")); err != nil {
 		t.Errorf("a late write: %v", err)

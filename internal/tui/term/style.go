@@ -1,0 +1,139 @@
+package term
+
+import (
+	"image/color"
+
+	"github.com/charmbracelet/colorprofile"
+	"github.com/charmbracelet/x/ansi"
+)
+
+// style is how text is drawn. Colours are nil by default.
+type style struct {
+	fg, bg                                          color.Color
+	bold, faint, italic, underline, reverse, strike bool
+}
+
+// read applies the parameters of Select Graphic Rendition (ECMA-48; xterm, "Control Sequences"). It
+// ignores blinking and hidden text, and takes every underline for a single one.
+func (s *style) read(params ansi.Params) {
+	if len(params) == 0 {
+		*s = style{}
+	}
+	for i := 0; i < len(params); i++ {
+		n, more, _ := params.Param(i, 0)
+		switch {
+		case n == 0:
+			*s = style{}
+		case n == 1:
+			s.bold = true
+		case n == 2:
+			s.faint = true
+		case n == 3:
+			s.italic = true
+		case n == 4:
+			s.underline = true
+			if more && i+1 < len(params) { // 4:0 is none, 4:3 a curly one
+				kind, _, _ := params.Param(i+1, 0)
+				s.underline = kind != 0
+			}
+		case n == 7:
+			s.reverse = true
+		case n == 9:
+			s.strike = true
+		case n == 21: // double
+			s.underline = true
+		case n == 22:
+			s.bold, s.faint = false, false
+		case n == 23:
+			s.italic = false
+		case n == 24:
+			s.underline = false
+		case n == 27:
+			s.reverse = false
+		case n == 29:
+			s.strike = false
+		case n >= 30 && n <= 37:
+			s.fg = ansi.BasicColor(n - 30)
+		case n >= 40 && n <= 47:
+			s.bg = ansi.BasicColor(n - 40)
+		case n >= 90 && n <= 97:
+			s.fg = ansi.BasicColor(n - 90 + 8)
+		case n >= 100 && n <= 107:
+			s.bg = ansi.BasicColor(n - 100 + 8)
+		case n == 39:
+			s.fg = nil
+		case n == 49:
+			s.bg = nil
+		case n == 38 || n == 48 || n == 58: // 58 is the colour of an underline
+			var c color.Color
+			used := ansi.ReadStyleColor(params[i:], &c)
+			switch n {
+			case 38:
+				s.fg = c
+			case 48:
+				s.bg = c
+			}
+			if used == 0 { // what follows cannot be told apart
+				return
+			}
+			i += used - 1
+			continue
+		}
+		for more && i+1 < len(params) { // parameters of this one
+			i++
+			_, more, _ = params.Param(i, 0)
+		}
+	}
+}
+
+// shown returns the style as a terminal with some colours has it.
+func (s style) shown(p colorprofile.Profile) style {
+	s.fg, s.bg = reduced(s.fg, p), reduced(s.bg, p)
+	return s
+}
+
+// reduced returns the nearest colour that a terminal has.
+func reduced(c color.Color, p colorprofile.Profile) color.Color {
+	switch {
+	case c == nil || p == colorprofile.TrueColor:
+		return c
+	case p == colorprofile.ANSI256:
+		if _, rgb := c.(color.RGBA); rgb {
+			return ansi.Convert256(c)
+		}
+		return c
+	case p == colorprofile.ANSI:
+		return ansi.Convert16(c)
+	}
+	return nil
+}
+
+// sequence changes what a terminal draws with from another style.
+func (s style) sequence(was style) string {
+	if s == (style{}) {
+		return ansi.ResetStyle
+	}
+	var seq ansi.Style
+	if was.bold && !s.bold || was.faint && !s.faint || was.italic && !s.italic || was.underline && !s.underline ||
+		was.reverse && !s.reverse || was.strike && !s.strike || was.fg != nil && s.fg == nil || was.bg != nil && s.bg == nil {
+		seq, was = seq.Reset(), style{}
+	}
+	add := func(is, was bool, f func() ansi.Style) {
+		if is && !was {
+			seq = f()
+		}
+	}
+	add(s.bold, was.bold, func() ansi.Style { return seq.Bold() })
+	add(s.faint, was.faint, func() ansi.Style { return seq.Faint() })
+	add(s.italic, was.italic, func() ansi.Style { return seq.Italic(true) })
+	add(s.underline, was.underline, func() ansi.Style { return seq.Underline(true) })
+	add(s.reverse, was.reverse, func() ansi.Style { return seq.Reverse(true) })
+	add(s.strike, was.strike, func() ansi.Style { return seq.Strikethrough(true) })
+	if s.fg != was.fg {
+		seq = seq.ForegroundColor(s.fg)
+	}
+	if s.bg != was.bg {
+		seq = seq.BackgroundColor(s.bg)
+	}
+	return seq.String()
+}
