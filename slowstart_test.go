@@ -34,7 +34,7 @@ var slowLibraries = []slowLibrary{
 // startOften are the packages of programs that are started for every agent and for every call of a
 // tool, with what they must not link, however indirectly.
 var startOften = map[string][]string{
-	"cmd/teamctl-shim": {"html/template", "internal/tui", "internal/view/page"},
+	"cmd/teamctl-shim": {"regexp", "html/template", "internal/tui", "internal/view/page"},
 }
 
 // TestNothingCompiledAtStart: regular expressions and templates are compiled where they

@@ -1,9 +1,6 @@
 package team
 
-import (
-	"regexp"
-	"sync"
-)
+import "strings"
 
 // MCPServer is one whose tools the built-in agent uses: a program that speaks over its
 // standard input and output, or an address. Exactly one of Command and URL is set.
@@ -14,9 +11,14 @@ type MCPServer struct {
 	Headers map[string]string `json:"headers,omitempty" yaml:"headers"`
 }
 
-var mcpName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]{0,31}$`) })
-
-var webAddress = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^https?://[^/\s]+(/\S*)?$`) })
+// webAddress reports whether s is an address of HTTP with a host.
+func webAddress(s string) bool {
+	rest, ok := strings.CutPrefix(s, "http://")
+	if !ok {
+		rest, ok = strings.CutPrefix(s, "https://")
+	}
+	return ok && rest != "" && rest[0] != '/' && !strings.ContainsAny(rest, " \t\n\f\r")
+}
 
 // Validate checks a server with its name. Errors are CodeInvalid (bad_mcp_server).
 func (s MCPServer) Validate(name string) error {
@@ -24,7 +26,7 @@ func (s MCPServer) Validate(name string) error {
 		return Errorf(CodeInvalid, "MCP server "+format, append([]any{name}, args...)...).WithReason(ReasonBadMCPServer)
 	}
 	switch {
-	case !mcpName().MatchString(name):
+	case !spelled(name, 32, lower+upper+digits, "-"):
 		return bad("%q: a name is up to 32 letters, digits and -")
 	case (len(s.Command) > 0) == (s.URL != ""):
 		return bad("%s: give command or url")
@@ -33,7 +35,7 @@ func (s MCPServer) Validate(name string) error {
 	case s.URL != "" && len(s.Env) > 0:
 		return bad("%s: env is for a command")
 	}
-	if s.URL != "" && !webAddress().MatchString(s.URL) {
+	if s.URL != "" && !webAddress(s.URL) {
 		return bad("%s: %q is not an address", s.URL)
 	}
 	return nil

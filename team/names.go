@@ -32,6 +32,18 @@ const (
 	maxInboxName = 200 // bytes; a file name has 255, and suffixes come behind it
 )
 
+const (
+	digits = "0123456789"
+	lower  = "abcdefghijklmnopqrstuvwxyz"
+	upper  = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+)
+
+// spelled reports whether s has at most some bytes, begins with one of first and has only those and
+// others. (A regular expression would bring its compiler into the program of every agent.)
+func spelled(s string, most int, first, others string) bool {
+	return s != "" && len(s) <= most && strings.IndexByte(first, s[0]) >= 0 && strings.Trim(s, first+others) == ""
+}
+
 // TeamKey turns a raw team name into the key that names its directory: every
 // printable character outside [a-zA-Z0-9] becomes '-', letters are lower-cased.
 // It refuses (CodeInvalid) empty names, names over 50 characters, '@', path

@@ -2,7 +2,6 @@ package team
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 )
 
@@ -105,11 +104,7 @@ func wild(pattern, name string) bool {
 	}
 }
 
-// specID returns the pattern of ids; compiled where it is used, because every process
-// would pay for it at its start.
-func specID(s string) bool {
-	return regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`).MatchString(s)
-}
+func specID(s string) bool { return spelled(s, 64, lower+digits, "_-") }
 
 // Validate checks a spec. Errors are CodeInvalid and name the field.
 func (s AgentSpec) Validate() error {
