@@ -367,7 +367,11 @@ func deedInput(a view.Action, d view.Deed) (map[string]any, error) {
 	case "broadcast":
 		return map[string]any{"type": "broadcast", "content": d.Text}, nil
 	case "kill":
-		return map[string]any{"name": d.Member, "force": true}, nil
+		return map[string]any{"name": d.Member, "force": true, "leave": true}, nil
+	case "shutdown":
+		return map[string]any{"name": d.Member, "leave": true}, nil
+	case "shutdown-team", "delete-team":
+		return in, nil
 	case "plan-mode":
 		return map[string]any{"name": d.Member, "mode": "plan"}, nil
 	case "default-mode":

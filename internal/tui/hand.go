@@ -453,11 +453,14 @@ func (r *run) begin(a view.Action, e term.Event, why string) {
 	case a.Terminal:
 		r.away(d)
 	case a.Confirm:
-		name := d.Member
-		if t.Thing == view.OnTask {
-			name = d.Task
+		name, what := d.Member, a.Title+" "+view.Clean(d.Member)
+		switch {
+		case slices.Contains(a.On, view.OnTeam):
+			name, what = m.name, a.Title
+		case t.Thing == view.OnTask:
+			name, what = d.Task, a.Title+" "+view.Clean(d.Task)
 		}
-		m.over = overlay{kind: confirmOverlay, action: a, deed: d, opened: e.At, draft: name, title: fmt.Sprintf("%s %s: this cannot be taken back. Type %s to do it", a.Title, view.Clean(name), view.Clean(name))}
+		m.over = overlay{kind: confirmOverlay, action: a, deed: d, opened: e.At, draft: name, title: fmt.Sprintf("%s: this cannot be taken back. Type %s to do it", what, view.Clean(name))}
 	case a.Preview && d.Seen == "":
 		r.preview(a, d)
 	case a.Asks != "":

@@ -30,6 +30,7 @@ type fuzzed struct {
 	mu       sync.Mutex
 	request  view.Request
 	answered []view.Deed
+	done     []string // ids of all actions
 }
 
 func (f *fuzzed) Teams(context.Context, <-chan bool, func([]view.Glance)) error { return nil }
@@ -90,6 +91,7 @@ func (f *fuzzed) Do(_ context.Context, d view.Deed) (view.Done, error) {
 	if d.Approval != 0 {
 		f.answered = append(f.answered, d)
 	}
+	f.done = append(f.done, d.Action)
 	return view.Done{Said: "done"}, nil
 }
 

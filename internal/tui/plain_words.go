@@ -265,7 +265,11 @@ func (t *talk) do(a view.Action, d view.Deed, now time.Time, burst bool) {
 		t.say("nothing was done: the screen is read only.")
 		return
 	case a.Confirm:
-		t.say("%s %s: this cannot be taken back. Type %s to do it.", a.Title, name, name)
+		what := a.Title + " " + name
+		if a.On[0] == view.OnTeam {
+			name, what = t.name, a.Title
+		}
+		t.say("%s: this cannot be taken back. Type %s to do it.", what, name)
 		t.asks = func(text string) {
 			if text != name {
 				t.say("nothing was done: that is not its name.")

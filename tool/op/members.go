@@ -61,6 +61,7 @@ type TeammateStopIn struct {
 	Name           string `json:"name" jsonschema:"Name of the member, or its agent id."`
 	Reason         string `json:"reason,omitempty" jsonschema:"Why; it is told."`
 	Force          bool   `json:"force,omitempty" jsonschema:"End it at once instead of asking it first."`
+	Leave          bool   `json:"leave,omitempty" jsonschema:"It also leaves the team; its worktree and branch stay."`
 	TimeoutSeconds int    `json:"timeout_seconds,omitempty" jsonschema:"How long it may take to answer before it is ended; 10 if left out."`
 }
 
@@ -70,7 +71,7 @@ func teammateStop(ctx context.Context, s *Session, in TeammateStopIn) (StopOut, 
 		if err != nil {
 			return StopOut{}, err
 		}
-		return stop(ctx, t, c, team.StopRequest{Names: []string{in.Name}, Reason: in.Reason, Force: in.Force, Wait: wait})
+		return stop(ctx, t, c, team.StopRequest{Names: []string{in.Name}, Reason: in.Reason, Force: in.Force, Wait: wait, Remove: in.Leave})
 	})
 }
 

@@ -110,15 +110,19 @@ func stop(ctx context.Context, t *tool.Team, c tool.Caller, in team.StopRequest)
 		return StopOut{}, err
 	}
 	out := StopOut{Success: true, Members: done}
-	stopped := 0
+	stopped, others := 0, ""
 	for _, m := range done {
 		if m.Outcome == team.StopRejected || m.Outcome == team.StopFailed {
 			out.Success = false
+			others += fmt.Sprintf("; %s %s", m.Name, m.Outcome)
+			if m.Reason != "" {
+				others += ": " + m.Reason
+			}
 			continue
 		}
 		stopped++
 	}
-	out.Message = fmt.Sprintf("%d of %d member(s) stopped", stopped, len(done))
+	out.Message = fmt.Sprintf("%d of %d member(s) stopped", stopped, len(done)) + others
 	progress(ctx, 1, 1, "%s", out.Message)
 	return out, nil
 }
