@@ -332,8 +332,12 @@ func desktop(n Notice) (string, []string) {
 			"-e", "on run argv", "-e", "display notification (item 2 of argv) with title (item 1 of argv)", "-e", "end run", n.Title, n.Text,
 		}
 	}
-	return "notify-send", []string{"--app-name=teamctl", "--", n.Title, n.Text}
+	return "notify-send", []string{"--app-name=teamctl", "--", n.Title, unmarked.Replace(n.Text)}
 }
+
+// unmarked has what an agent wrote shown as text, and not as the markup that the body of a notice may have
+// (Desktop Notifications Specification, "Markup").
+var unmarked = strings.NewReplacer("&", "&amp;", "<", "&lt;")
 
 // maxErr limits how much of a command's standard error is kept, in bytes.
 const maxErr = 200

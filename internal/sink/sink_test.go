@@ -149,8 +149,8 @@ func TestWebhook(t *testing.T) {
 }
 
 func TestDesktop(t *testing.T) {
-	name, args := desktop(Notice{Title: "--title", Text: "-t"})
-	if name == "notify-send" && strings.Join(args, " ") != "--app-name=teamctl -- --title -t" {
+	name, args := desktop(Notice{Title: "--title", Text: `-t <a href="x">ok</a> &lt;`})
+	if name == "notify-send" && strings.Join(args, " ") != `--app-name=teamctl -- --title -t &lt;a href="x">ok&lt;/a> &amp;lt;` {
 		t.Errorf("%s %q", name, args)
 	}
 	dir := t.TempDir()
