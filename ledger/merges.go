@@ -13,7 +13,9 @@ import (
 const mergeCols = `id, member, session, branch, tip, target, strategy, gates, options, state, old, new, files, log, why, task, askedBy, askedAt, endedAt`
 
 const (
-	sqlMerges    = `SELECT ` + mergeCols + ` FROM merges WHERE 1`
+	sqlMerges     = `SELECT ` + mergeCols + ` FROM merges WHERE 1`
+	sqlMergesLeft = sqlMerges + ` AND id IN (SELECT max(id) FROM merges GROUP BY branch, target)
+		AND state IN ('conflict', 'red', 'failed') AND task = '' ORDER BY id`
 	sqlMergeGet  = `SELECT ` + mergeCols + ` FROM merges WHERE id = ?`
 	sqlMergeOpen = `SELECT ` + mergeCols + ` FROM merges WHERE branch = ? AND target = ?
 		AND COALESCE(json_extract(options, '$.repo'), '') = ? AND state IN ('queued', 'gating', 'landing')`
@@ -116,6 +118,12 @@ func (l *Ledger) Merges(ctx context.Context, ended bool, limit int) ([]Merge, er
 	list, err := read(ctx, l.db, "read the merge queue", scanMerge, q, args...)
 	slices.Reverse(list)
 	return list, err
+}
+
+// MergesLeft returns the newest merge of each branch into a target, oldest first, if it has ended
+// without a result and no task was made of it.
+func (l *Ledger) MergesLeft(ctx context.Context) ([]Merge, error) {
+	return read(ctx, l.db, "read the merges that are left", scanMerge, sqlMergesLeft)
 }
 
 func enqueueMerges(t *tx, list []Merge) ([]Merge, error) {

@@ -491,9 +491,12 @@ func newFile(dir, name string) (patch string, ok bool) {
 	return b.String(), true
 }
 
+// mergesShown is the number of ended merges that the lane shows, the newest.
+const mergesShown = 50
+
 // Merges returns the merge lane, the oldest first.
 func Merges(ctx context.Context, t *tool.Team) ([]view.Merge, error) {
-	list, err := t.MergeQueue(ctx, true, mergesRead)
+	list, err := t.MergeQueue(ctx, true, mergesShown)
 	out := []view.Merge{}
 	for _, m := range list {
 		out = append(out, mergeOf(m))

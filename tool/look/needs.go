@@ -18,7 +18,6 @@ import (
 
 const (
 	failedShown = 20  // number of failed tasks, newest first
-	mergesRead  = 50  // number of finished merges, newest first
 	budgetShare = 0.8 // share of a budget from which on it is shown
 )
 
@@ -232,27 +231,16 @@ func failedTasks(s view.Snapshot) (list []view.Need) {
 // merges returns the branches whose newest merge has conflicts or a failed gate without a task for
 // it.
 func merges(ctx context.Context, t *tool.Team) (list []view.Need, err error) {
-	queue, err := t.MergeQueue(ctx, true, mergesRead)
-	seen := map[string]bool{}
-	for i := len(queue) - 1; i >= 0; i-- {
-		m := queue[i]
-		branch := m.Branch + "\x00" + m.Target
-		if seen[branch] {
-			continue
-		}
-		seen[branch] = true
+	left, err := t.Ledger.MergesLeft(ctx)
+	for _, m := range slices.Backward(left) { // the newest first
 		var text string
-		switch {
-		case m.Task != "":
-			continue
-		case m.State == ledger.MergeConflict:
+		switch m.State {
+		case ledger.MergeConflict:
 			text = fmt.Sprintf("%s conflicts with %s in %s", m.Branch, m.Target, strings.Join(m.Files, ", "))
-		case m.State == ledger.MergeRed:
+		case ledger.MergeRed:
 			text = fmt.Sprintf("a gate failed before %s went into %s: %s", m.Branch, m.Target, m.Why)
-		case m.State == ledger.MergeFailed:
-			text = fmt.Sprintf("%s was not merged into %s: %s", m.Branch, m.Target, m.Why)
 		default:
-			continue
+			text = fmt.Sprintf("%s was not merged into %s: %s", m.Branch, m.Target, m.Why)
 		}
 		list = append(list, view.Need{Kind: view.NeedMerge, Member: m.Member, Text: text, Since: stamp(m.EndedAt), Command: "teamctl merge queue --all"})
 	}

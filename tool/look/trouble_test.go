@@ -10,8 +10,8 @@ import (
 	"github.com/teamctl/teamctl/tool"
 )
 
-// TestLockedLedger checks that a ledger that another process keeps locked, and one whose directory was moved,
-// are named as such, and that the same team is written to and read again once that has ended.
+// TestLockedLedger checks that a ledger that another process keeps locked is
+// named as such, and that the same team is written to and read again once that has ended.
 func TestLockedLedger(t *testing.T) {
 	t.Parallel()
 	tm := newMailTeam(t, "ann")
