@@ -111,18 +111,45 @@ func TestCompactedTurn(t *testing.T) {
 	}
 }
 
-// TestCompactedTurnIsBounded checks that the maximum of answers counts those that a summary has
-// replaced.
+// TestCompactedTurnIsBounded checks that the maximum of answers counts summaries, and those answers
+// that a summary has replaced, in the next process of the turn as well.
 func TestCompactedTurnIsBounded(t *testing.T) {
 	t.Parallel()
-	w := &wordy{bytes: 250_000, last: 40}
-	s := newServed(t, echo("work", false, func(context.Context, string) string { return "worked" }))
-	s.model, s.rounds = w, 15
-	s.start(ServeIn{First: "you are dev"})
-	s.tell("go")
-	s.rested()
-	if j := s.turns()[0]; j.State != team.TurnFailed || !strings.Contains(j.Reason, "iterations (15)") || w.answers != 15 || w.sums == 0 {
-		t.Errorf("%s (%s) after %d answers and %d summaries", j.State, j.Reason, w.answers, w.sums)
+	for name, stops := range map[string]int{"one process": 0, "two processes": 14} { // number of the call in which the first one ends
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			const most = 20
+			w := &wordy{bytes: 250_000, last: 40}
+			var stop func(error) error
+			var once sync.Once
+			s := newServed(t, echo("work", false, func(ctx context.Context, input string) string {
+				if strings.HasPrefix(input, fmt.Sprintf(`{"n":%d,`, stops)) {
+					once.Do(func() {
+						go func() { _ = stop(errors.New("the first process ends")) }()
+						<-ctx.Done()
+					})
+				}
+				return "worked"
+			}))
+			s.model, s.rounds = w, most
+			stop = s.start(ServeIn{First: "you are dev"})
+			s.tell("go")
+			if stops > 0 {
+				s.until("the first process to end", func() bool {
+					jobs := s.turns()
+					return len(jobs) == 1 && jobs[0].State == team.TurnQueued && jobs[0].Attempt == 1
+				})
+				_ = stop(nil)
+				s.start(ServeIn{First: "you are dev"})
+			}
+			s.until("the turn to end", func() bool { jobs := s.turns(); return len(jobs) > 0 && jobs[0].State.Ended() })
+			j := s.turns()[0]
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			if j.State != team.TurnFailed || !strings.Contains(j.Reason, fmt.Sprintf("iterations (%d)", most)) || w.answers+w.sums != most || w.sums < 2 {
+				t.Errorf("%s (%s) after %d answers and %d summaries", j.State, j.Reason, w.answers, w.sums)
+			}
+		})
 	}
 }
 

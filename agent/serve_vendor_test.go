@@ -206,21 +206,17 @@ func TestCompactionGoesOn(t *testing.T) {
 	s.start(ServeIn{First: "you are dev"})
 	s.tell("keep the name kumquat\n@@call work {\"n\":1}")
 	s.said("the chain is done")
-	entries := s.transcript()
-	var compactions, results int
-	for _, e := range entries {
-		switch e.Kind {
-		case ledger.EntryCompaction:
-			compactions++
-		case ledger.EntryToolResult:
-			if results++; len(e.Content) < 20_000 {
-				t.Errorf("entry %d has only %d bytes in the ledger", e.Seq, len(e.Content))
-			}
-		default:
+	results := 0
+	for _, e := range s.transcript() {
+		if e.Kind != ledger.EntryToolResult {
+			continue
+		}
+		if results++; len(e.Content) < 20_000 {
+			t.Errorf("entry %d has only %d bytes in the ledger", e.Seq, len(e.Content))
 		}
 	}
-	if compactions == 0 || results != 12 {
-		t.Errorf("%d compactions, %d results", compactions, results)
+	if n := s.compactions(); n == 0 || results != 12 {
+		t.Errorf("%d compactions, %d results", n, results)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -286,7 +282,7 @@ func TestCompactionByVendors(t *testing.T) {
 	}
 }
 
-// TestCompactionLoopEnds checks that a turn fails after two compactions if its conversation
+// TestCompactionLoopEnds checks that a turn fails after one compaction if its conversation
 // remains too long, and after a second attempt if its summary is not shorter, and that the lead
 // is notified of the reason.
 func TestCompactionLoopEnds(t *testing.T) {
@@ -295,10 +291,11 @@ func TestCompactionLoopEnds(t *testing.T) {
 		summary, task string
 		refuses       bool
 		sums          int64 // upper bound
+		compactions   int   // while it is refused
 		why           string
 	}{
-		"refused for ever": {"# Goal\nshort", "@@call work {\"n\":1}", true, 4, "compacted 2 times without a successful tool result"},
-		"no shorter":       {strings.Repeat("as long as before ", 20_000), strings.Repeat("a very long task ", 5_000) + "\n@@call work {\"n\":1}", false, 2, "cannot be compacted"},
+		"refused for ever": {"# Goal\nshort", "@@call work {\"n\":1}", true, 2, 1, "without a successful tool result in between: p: prompt is too long"},
+		"no shorter":       {strings.Repeat("as long as before ", 20_000), strings.Repeat("a very long task ", 5_000) + "\n@@call work {\"n\":1}", false, 2, 0, "cannot be compacted"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -332,6 +329,9 @@ func TestCompactionLoopEnds(t *testing.T) {
 			if n := f.sums.Load(); n > c.sums {
 				t.Errorf("%d summaries were paid for", n)
 			}
+			if n := s.compactions(); n != c.compactions {
+				t.Errorf("%d compactions, want %d", n, c.compactions)
+			}
 			s.until("the lead to be told", func() bool {
 				for _, m := range s.messages("dev", team.KindError) {
 					if strings.Contains(m.Text, c.why) {
@@ -346,6 +346,51 @@ func TestCompactionLoopEnds(t *testing.T) {
 				s.said("the chain is done")
 			}
 		})
+	}
+}
+
+// compactions returns the number of compactions in the transcript.
+func (s *served) compactions() (n int) {
+	s.t.Helper()
+	for _, e := range s.transcript() {
+		if e.Kind == ledger.EntryCompaction {
+			n++
+		}
+	}
+	return n
+}
+
+// TestCompactionsOfTwoLives checks that a compaction counts in the next process of its turn, too.
+func TestCompactionsOfTwoLives(t *testing.T) {
+	t.Parallel()
+	f := &fits{bytes: 100_000, summary: func(model.Request) string { return "# Goal\nshort" }}
+	next := chain(9, 30_000)
+	var s *served
+	var stop func(error) error
+	var once sync.Once
+	s = newServed(t, echo("work", false, func(ctx context.Context, input string) string {
+		if s.compactions() > 0 {
+			once.Do(func() {
+				f.refuses.Store(true)
+				go func() { _ = stop(errors.New("the first process ends")) }()
+				<-ctx.Done()
+			})
+		}
+		r, _ := next.Run(ctx, llm.Call{Call: model.Call{Input: json.RawMessage(input)}})
+		return r.Text
+	}))
+	s.model = f
+	stop = s.start(ServeIn{First: "you are dev"})
+	s.tell("@@call work {\"n\":1}")
+	s.until("the first process to end", func() bool {
+		jobs := s.turns()
+		return len(jobs) == 1 && jobs[0].State == team.TurnQueued && jobs[0].Attempt == 1
+	})
+	_ = stop(nil)
+	s.start(ServeIn{First: "you are dev"})
+	s.until("the turn to fail", func() bool { return s.turns()[0].State == team.TurnFailed })
+	if why, n := s.turns()[0].Reason, s.compactions(); n != 1 || !strings.Contains(why, "without a successful tool result in between") {
+		t.Errorf("it failed after %d compactions: %s", n, why)
 	}
 }
 

@@ -19,7 +19,8 @@ const (
 			(SELECT b.entry FROM session_backlog b WHERE b.session = ?1 AND b.source = ?2 AND b.kind <> 'resume' AND b.entry IS NOT NULL) LIMIT 1`
 	sqlEntries     = `SELECT ` + entryCols + ` FROM session_entries WHERE session = ? AND seq > ? ORDER BY seq`
 	sqlEntryNewest = `SELECT ` + entryCols + ` FROM session_entries WHERE session = ? AND kind = ? ORDER BY seq DESC LIMIT 1`
-	sqlTurnAnswers = `SELECT count(*) FROM session_entries WHERE session = ? AND job = ? AND kind = 'assistant'`
+	sqlTurnAnswers = `SELECT coalesce(sum(kind = 'assistant'), 0), coalesce(sum(meta_json ->> '$.sums'), 0) FROM session_entries
+		WHERE session = ? AND job = ? AND kind IN ('assistant', 'compaction')`
 	sqlTurnSubject = `SELECT ` + entryCols + ` FROM session_entries WHERE session = ?1 AND kind = 'user' AND seq <
 		coalesce((SELECT min(seq) FROM session_entries WHERE session = ?1 AND job = ?2 AND kind = 'assistant'), 9223372036854775807) ORDER BY seq DESC LIMIT 1`
 	sqlSeenFiles = `SELECT f.key, f.value FROM (SELECT seq, kind, meta_json FROM session_entries WHERE session = ? ORDER BY seq DESC LIMIT ?) e,
@@ -43,21 +44,31 @@ func (l *Ledger) NewestEntry(ctx context.Context, session string, kind EntryKind
 	return list[0], true, nil
 }
 
-// TurnSoFar returns the number of a turn's answers, and the newest user entry before the first one:
-// what the turn is about. It counts entries that a compaction has replaced, too.
-func (l *Ledger) TurnSoFar(ctx context.Context, session string, job int64) (answers int, subject Entry, err error) {
-	counts, err := read(ctx, l.db, "count the answers of turn "+itoa(job), scanOne[int], sqlTurnAnswers, session, job)
+// TurnSoFar is what a turn has had since it began, including entries that a compaction has replaced.
+type TurnSoFar struct {
+	Answers   int
+	Summaries int   // answers that summarise the conversation, for compactions
+	Subject   Entry // the newest user entry before the first answer: what the turn is about
+}
+
+// TurnSoFar returns what a turn has had so far.
+func (l *Ledger) TurnSoFar(ctx context.Context, session string, job int64) (TurnSoFar, error) {
+	counts, err := read(ctx, l.db, "count the answers of turn "+itoa(job), func(r *sql.Rows) (so TurnSoFar, err error) {
+		err = r.Scan(&so.Answers, &so.Summaries)
+		return so, err
+	}, sqlTurnAnswers, session, job)
 	if err != nil {
-		return 0, subject, err
+		return TurnSoFar{}, err
 	}
 	list, err := read(ctx, l.db, "read the subject of turn "+itoa(job), scanEntry, sqlTurnSubject, session, job)
 	if err != nil {
-		return 0, subject, err
+		return TurnSoFar{}, err
 	}
+	so := counts[0]
 	if len(list) > 0 {
-		subject = list[0]
+		so.Subject = list[0]
 	}
-	return counts[0], subject, nil
+	return so, nil
 }
 
 // EntryOf returns the entry of a session that has the input of a source, which may be one

@@ -67,8 +67,8 @@ const (
 
 var laneWidths = map[Lane]int{LaneMain: 4, LaneTeammate: 32, LaneSubagent: 8, LaneAnnounce: 4, LaneCron: 1}
 
-// MaxTurnRounds is how many answers of its model a turn may have unless the team's
-// setting turn-rounds says otherwise.
+// MaxTurnRounds is how many answers of its model, summaries included, a turn may have unless
+// the team's setting turn-rounds says otherwise.
 const MaxTurnRounds = 100
 
 // Lanes lists the lanes that have a width of their own.

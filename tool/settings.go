@@ -53,7 +53,7 @@ var settings = []setting{
 	{ledger.SettingLane, "turns of a lane at once: lane.main, .teammate, .subagent, .internal_announce or .cron", "", checkAtLeastOne(team.MaxLaneWidth)},
 	{ledger.SettingSessionDepth, "how deep child sessions may be nested", "1", checkAtLeastOne(ledger.MaxSessionDepth)},
 	{ledger.SettingChildren, "open child sessions of a session", strconv.Itoa(ledger.DefaultChildren), checkAtLeastOne(ledger.MaxChildren)},
-	{SetTurnRounds, "answers of a model in one turn", strconv.Itoa(team.MaxTurnRounds), checkAtLeastOne(10_000)},
+	{SetTurnRounds, "answers of a model in one turn, summaries included", strconv.Itoa(team.MaxTurnRounds), checkAtLeastOne(10_000)},
 	{SetVerifyTimeout, "how long a task may be verified that has no metadata.timeout; 1h at most", services.VerifyTimeout.String(), checkVerifyTimeout},
 	{SetWebURL, "address of a page as you reach it, which notifications lead to, at /t/TEAM", "", checkURL},
 }

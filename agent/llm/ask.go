@@ -45,6 +45,9 @@ func (t *turn) ask(ctx context.Context) (model.Answer, error) {
 // stream carries out a request until it is answered. Text of an answer that was cut is marked on
 // the screen and not stored. An error of kind TooLong is left to the caller.
 func (t *turn) stream(ctx context.Context, request func(context.Context) (model.Request, error)) (model.Answer, error) {
+	if err := t.mayAsk(); err != nil {
+		return model.Answer{}, err
+	}
 	pauses, tries, wait := 0, 0, firstWait
 	for {
 		if err := t.desk.Allowed(ctx); err != nil {

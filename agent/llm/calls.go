@@ -110,9 +110,6 @@ func (t *turn) result(c model.Call, m meta, r Result) {
 	if text == "" {
 		text = "(no output)"
 	}
-	if !m.Failed {
-		t.shrunk = 0
-	}
 	text, m.Long = t.keep(text, shortResult)
 	t.ended = append(t.ended, ledger.CallResult{
 		CallID: c.ID, Entry: ledger.NewEntry{Kind: ledger.EntryToolResult, Content: text, Meta: m.raw()}, Collects: r.Collects,

@@ -13,7 +13,6 @@ const (
 	mustShrink   = 0.75   // maximum share of its size that remains after a compaction
 	keepTokens   = 20_000 // of the newest entries, which stay unchanged
 	hardTokens   = 5_000  // the same in the second attempt
-	maxShrunk    = 2      // compactions without a successful result between them
 	bytesOfToken = 4      // estimate without the provider's count
 )
 
@@ -48,12 +47,11 @@ func (t *turn) full() bool {
 // compact shortens the conversation: first results of older calls, and if that is not enough, a
 // summary replaces the older entries. keep says in a person's words what the summary must contain.
 func (t *turn) compact(ctx context.Context, keep, why string) error {
-	if t.shrunk >= maxShrunk {
-		return fail("compacted %d times without a successful tool result in between: %s", t.shrunk, why)
+	if t.compactedInVain() {
+		return fail("the conversation was compacted, and is too long again without a successful tool result in between: %s", why)
 	}
-	t.shrunk++
 	t.desk.Line("compacting the conversation: %s", why)
-	before := t.entries.size()
+	before, sums := t.entries.size(), t.sums
 	for _, newest := range []int{keepTokens, hardTokens} {
 		next := t.entries.shortened(newest)
 		if next.size() > int(mustShrink*float64(before)) || keep != "" {
@@ -66,7 +64,7 @@ func (t *turn) compact(ctx context.Context, keep, why string) error {
 		if next.size() > int(mustShrink*float64(before)) {
 			continue
 		}
-		entry := t.compaction(next)
+		entry := t.compaction(next, t.sums-sums)
 		err := t.commit(ctx, "record a compaction", func(c context.Context) ([]ledger.Entry, error) {
 			return t.Sessions.EndCalls(c, ledger.TurnResults{Ref: t.ref, Entries: []ledger.NewEntry{entry}})
 		})
@@ -79,10 +77,28 @@ func (t *turn) compact(ctx context.Context, keep, why string) error {
 	return fail("the conversation cannot be compacted: a summary leaves more than three quarters of it (%s)", why)
 }
 
-// compaction returns the entry of the compaction that has led to a conversation.
-func (t *turn) compaction(next *transcript) ledger.NewEntry {
+// compactedInVain reports whether no call has succeeded since the turn's newest compaction. It reads
+// the conversation and no counter, so that a restart of the process changes nothing.
+func (t *turn) compactedInVain() bool {
+	i := t.entries.compaction()
+	if i < 0 || t.entries.entries[i].Job != t.Job.ID {
+		return false
+	}
+	since := t.entries.entries[i].Seq
+	for i, e := range t.entries.entries {
+		if e.Seq > since && e.Kind == ledger.EntryToolResult && e.Content != ledger.ResultLost && !t.entries.metas[i].Failed {
+			return false
+		}
+	}
+	return true
+}
+
+// compaction returns the entry of the compaction that has led to a conversation, for which the model
+// was asked for that many summaries.
+func (t *turn) compaction(next *transcript, sums int) ledger.NewEntry {
 	i := next.compaction()
 	text, m := next.entries[i].Content, next.metas[i]
+	m.Sums = sums
 	text, m.Long = t.keep(text, shortResult)
 	return ledger.NewEntry{Kind: ledger.EntryCompaction, Content: text, Meta: m.raw()}
 }
@@ -137,6 +153,7 @@ func (t *turn) summary(ctx context.Context, tr *transcript, newest int, keep str
 	if err != nil {
 		return "", err
 	}
+	t.sums++
 	if err := t.spend(ctx, a.Usage); err != nil {
 		return "", err
 	}

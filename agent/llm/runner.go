@@ -16,7 +16,7 @@ type Sessions interface {
 	Session(ctx context.Context, key string) (ledger.Session, error)
 	Entries(ctx context.Context, session string, after int64, limit int) ([]ledger.Entry, error)
 	NewestEntry(ctx context.Context, session string, kind ledger.EntryKind) (e ledger.Entry, ok bool, err error)
-	TurnSoFar(ctx context.Context, session string, job int64) (answers int, subject ledger.Entry, err error)
+	TurnSoFar(ctx context.Context, session string, job int64) (ledger.TurnSoFar, error)
 	NoteTurn(ctx context.Context, n ledger.TurnNote) error
 	Answered(ctx context.Context, a ledger.TurnAnswer) (ledger.Entry, error)
 	BeginCall(ctx context.Context, ref ledger.TurnRef, callID string) (begun bool, err error)
@@ -34,7 +34,7 @@ type Setup struct {
 	Temperature *float64
 	Effort      string
 	MaxOutput   int
-	Rounds      int             // maximum number of answers in a turn; 0 for 100
+	Rounds      int             // maximum number of answers in a turn, summaries included; 0 for 100
 	Effective   json.RawMessage // recorded with the job
 	// Reopen returns the provider of the model by the configuration as it is now; nil: it stays.
 	Reopen func(ctx context.Context) (model.Provider, error)

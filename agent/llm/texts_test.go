@@ -146,7 +146,7 @@ func TestLongSummary(t *testing.T) {
 	long := strings.Repeat("s", ledger.MaxEntryText+1)
 	before := conversation(t, "u task", "a one", "u more", "a two", "u newest")
 	next := before.shortened(0).summarised(0, long, "")
-	e := tr.compaction(next)
+	e := tr.compaction(next, 1)
 	if len(e.Content) > 4000 || len(files) != 1 || !strings.Contains(files["a"], long) {
 		t.Fatalf("%d bytes in the entry, %d files", len(e.Content), len(files))
 	}

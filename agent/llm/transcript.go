@@ -25,6 +25,7 @@ type meta struct {
 	Diff   string            `json:"diff,omitempty"`     // of an edit
 	Kept   int64             `json:"kept,omitempty"`     // of a compaction: seq of the first entry still sent
 	Short  int64             `json:"short,omitempty"`    // of a compaction: results before this seq are sent shortened
+	Sums   int               `json:"sums,omitempty"`     // of a compaction: summaries that the model was asked for
 	Asked  bool              `json:"compact,omitempty"`  // of an event: a compaction was requested
 	Task   task              `json:"task,omitempty"`     // of a user entry: the request in the sender's own words
 	File   string            `json:"file,omitempty"`     // file with a long text

@@ -31,10 +31,10 @@ type turn struct {
 	entries *transcript
 	spent   team.Usage          // of the job so far
 	rounds  int                 // answers of the job so far
+	sums    int                 // summaries of the job so far
 	subject ledger.Entry        // what the job is about, see task
 	again   int                 // consecutive answers cut at their limit
 	warned  bool                // the model was warned about repeating itself
-	shrunk  int                 // compactions since the last successful result
 	begun   string              // id of the call that has begun with its answer
 	ended   []ledger.CallResult // of calls, not committed yet
 	next    *ledger.ClaimedTurn // what the commit of the end has claimed
@@ -105,7 +105,7 @@ func (t *turn) run(ctx context.Context) (steered bool, err error) {
 		if v, err := t.calls(ctx); err != nil || v == Steered {
 			return v == Steered, err
 		}
-		if n := t.rounds; n > 0 {
+		if t.rounds > 0 {
 			v, err := t.boundary(ctx)
 			if err != nil || v == Steered {
 				return v == Steered, err
@@ -113,8 +113,8 @@ func (t *turn) run(ctx context.Context) (steered bool, err error) {
 			if err := t.checkLoop(ctx); err != nil {
 				return false, err
 			}
-			if most := cmp.Or(t.setup.Rounds, team.MaxTurnRounds); n >= most {
-				return false, fail("Agent exceeded maximum tool iterations (%d)", most)
+			if err := t.mayAsk(); err != nil { // before a compaction for the request
+				return false, err
 			}
 		}
 		answer, err := t.ask(ctx)
@@ -126,6 +126,14 @@ func (t *turn) run(ctx context.Context) (steered bool, err error) {
 			return false, err
 		}
 	}
+}
+
+// mayAsk fails once the turn has had its maximum of answers, of which summaries are some.
+func (t *turn) mayAsk() error {
+	if most := cmp.Or(t.setup.Rounds, team.MaxTurnRounds); t.rounds+t.sums >= most {
+		return fail("Agent exceeded maximum tool iterations (%d)", most)
+	}
+	return nil
 }
 
 // read reads the conversation again.
@@ -161,11 +169,11 @@ func (t *turn) begins(ctx context.Context) error {
 		}
 	}
 	if t.Job.Attempt > 1 {
-		var err error
-		t.rounds, t.subject, err = t.Sessions.TurnSoFar(ctx, t.Job.Session, t.Job.ID)
+		so, err := t.Sessions.TurnSoFar(ctx, t.Job.Session, t.Job.ID)
 		if err != nil {
 			return err
 		}
+		t.rounds, t.sums, t.subject = so.Answers, so.Summaries, so.Subject
 		m, err := metaOf(t.subject)
 		t.entries.whole(&t.subject, &m)
 		return err

@@ -48,11 +48,11 @@ func explainTurn(ctx context.Context, t *tool.Team, m ledger.Member, e *explaine
 		if e.Turn != nil && j.State != team.TurnRunning {
 			continue
 		}
-		answers, _, err := t.Ledger.TurnSoFar(ctx, j.Session, j.ID)
+		so, err := t.Ledger.TurnSoFar(ctx, j.Session, j.ID)
 		if err != nil {
 			return err
 		}
-		e.Turn = &explainedTurn{ID: j.ID, State: j.State, Attempt: j.Attempt, Answers: answers, Reason: j.Reason}
+		e.Turn = &explainedTurn{ID: j.ID, State: j.State, Attempt: j.Attempt, Answers: so.Answers, Reason: j.Reason}
 	}
 	all, err := t.Ledger.Events(ctx, 0, 0, ledger.EventFilter{ID: m.SessionKey})
 	e.Decisions = all[max(0, len(all)-maxDecisions):]
