@@ -170,6 +170,14 @@ func TestAnnouncedEnds(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 
+	c = begin("interrupted in a request")
+	if _, err := r.EndTurn(r.ctx, TurnEnd{Ref: c.Job.Ref(), State: team.TurnCancelled, Reason: "interrupted", Usage: json.RawMessage(`{"inputTokens":7,"unknown":1}`)}); err != nil {
+		t.Fatal(err)
+	}
+	if a := r.announced(devKey); a.SourceRunID != fmt.Sprint(c.Job.ID) || a.Stats.Tokens != nil || a.Stats.CostUSD != nil || a.Stats.DurationMS == nil {
+		t.Errorf("%+v", a)
+	}
+
 	c = begin("crash")
 	for range maxCrashes {
 		gen++

@@ -75,7 +75,7 @@ func tagsOf(routing json.RawMessage) []string {
 }
 
 // reportStats is what a turn took. What a killed process has used is unknown, so of a turn
-// with several starts the sum is.
+// with several starts the sum is, as it is of one that was ended amid a request.
 func (t *tx) reportStats(j TurnJob) (s team.AnnouncedStats, err error) {
 	var started int64
 	var usage, result string
@@ -87,7 +87,7 @@ func (t *tx) reportStats(j TurnJob) (s team.AnnouncedStats, err error) {
 		s.DurationMS = &took
 	}
 	var u team.Usage
-	if j.Attempt != 1 || j.Reason == team.TurnCrashes || usage == "" || json.Unmarshal([]byte(usage), &u) != nil {
+	if j.Attempt != 1 || j.Reason == team.TurnCrashes || usage == "" || json.Unmarshal([]byte(usage), &u) != nil || u.Unknown > 0 {
 		return s, nil
 	}
 	tokens := u.Tokens()

@@ -439,7 +439,8 @@ func scanJob(r *sql.Rows) (TurnJob, error) {
 }
 
 // TurnUsage is what the turns of each member's sessions have used, by the session key of
-// the member. Of a turn that was killed while it asked nobody knows what it used.
+// the member. What a request used that ended before its answer is unknown, except for what
+// its provider had reported.
 func (l *Ledger) TurnUsage(ctx context.Context) (map[string]team.Usage, error) {
 	type row struct {
 		member string

@@ -130,7 +130,7 @@ type Usage struct {
 	CostUSD          float64 `json:"costUsd,omitempty"`
 	CostKnown        bool    `json:"costKnown,omitempty"` // CostUSD is all that it cost, even where it is zero
 	Turns            int64   `json:"turns,omitempty"`     // of the built-in agent
-	Unknown          int64   `json:"unknown,omitempty"`   // requests that are not counted: their process was killed
+	Unknown          int64   `json:"unknown,omitempty"`   // requests that are not counted, or in part: they ended before their answer
 }
 
 // Mail is one message as it is given to an agent.

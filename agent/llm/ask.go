@@ -57,6 +57,9 @@ func (t *turn) stream(ctx context.Context, request func(context.Context) (model.
 		if err != nil {
 			return model.Answer{}, err
 		}
+		if ctx.Err() != nil {
+			return model.Answer{}, ctx.Err() // nothing was sent
+		}
 		said := ""
 		a, err := t.setup.Provider.Stream(ctx, req, func(d model.Delta) {
 			if d.Text != "" {
@@ -75,6 +78,7 @@ func (t *turn) stream(ctx context.Context, request func(context.Context) (model.
 			return a, nil
 		}
 		if ctx.Err() != nil {
+			t.stopped(a.Usage)
 			return a, ctx.Err()
 		}
 		if said != "" {

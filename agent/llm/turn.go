@@ -229,6 +229,7 @@ func (t *turn) take(ctx context.Context, a model.Answer) (done bool, err error) 
 		return false, t.note(ctx, goOn)
 	}
 	if err := t.desk.Late(ctx); err != nil {
+		t.spent.Add(a.Usage) // the answer is not stored
 		return false, err
 	}
 	_, err = t.end(ctx, team.TurnDone, "", []ledger.NewEntry{entry})

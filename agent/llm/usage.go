@@ -45,6 +45,15 @@ func (t *turn) spend(ctx context.Context, u team.Usage) error {
 	})
 }
 
+// stopped adds a request that was ended before its answer to the usage of the turn: what was reported
+// of it, and that the rest is unknown. The end of the turn records it.
+func (t *turn) stopped(reported team.Usage) {
+	t.price(&reported)
+	reported.CostKnown = false
+	reported.Unknown++
+	t.spent.Add(reported)
+}
+
 // showUsed says on the screen what the turn has used.
 func (t *turn) showUsed(u team.Usage) {
 	if u.InputTokens+u.OutputTokens == 0 {

@@ -146,7 +146,7 @@ type Price struct {
 // Provider is an endpoint that serves models. It is safe for concurrent use.
 type Provider interface {
 	// Stream requests one answer; it calls on with its pieces, in order, before it returns. Errors
-	// are *Error or the context's.
+	// are *Error or the context's; with one the answer has only the usage that was reported before it.
 	Stream(ctx context.Context, r Request, on func(Delta)) (Answer, error)
 	// Models lists the provider's models. Errors are *Error or the context's.
 	Models(ctx context.Context) ([]Info, error)

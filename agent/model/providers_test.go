@@ -140,6 +140,33 @@ func TestFaultsAtEveryEvent(t *testing.T) {
 	}
 }
 
+// TestUsageOfStopped checks that a request which is ended before its answer returns the usage that
+// the provider has reported by then: Messages reports the input at once, Chat Completions nothing.
+func TestUsageOfStopped(t *testing.T) {
+	t.Parallel()
+	s := strict(t)
+	s.Break(func(fakemodel.Request) *fakemodel.Fault {
+		return &fakemodel.Fault{How: fakemodel.Stall, After: 3}
+	})
+	for name, p := range protocols(s, 0) {
+		if name == "responses" { // reports only with its last event
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			a, err := p.Stream(ctx, model.Request{Model: "m", Tools: tools, Messages: []model.Message{user("@@say " + strings.Repeat(said, 10))}}, func(model.Delta) { cancel() })
+			if err == nil || ctx.Err() == nil {
+				t.Fatalf("%+v, %v", a, err)
+			}
+			if reports := name == "messages"; (a.Usage.InputTokens > 0) != reports {
+				t.Errorf("usage %+v", a.Usage)
+			}
+		})
+	}
+}
+
 // TestTwice checks that a repeated event of a response counts once, by its number. Events of the
 // other protocols have no number.
 func TestTwice(t *testing.T) {

@@ -178,12 +178,17 @@ func (d *decoder) answer(self model.Ref) (model.Answer, error) {
 	if calls > 0 && a.Stop == model.StopEnd {
 		a.Stop = model.StopCalls
 	}
+	a.Usage = d.used()
+	return a, nil
+}
+
+// used returns the usage reported so far.
+func (d *decoder) used() team.Usage {
 	u := d.usage
-	a.Usage = team.Usage{
+	return team.Usage{
 		InputTokens: u.Input + u.CacheRead + u.CacheWrite, OutputTokens: u.Output,
 		CachedTokens: u.CacheRead, CacheWriteTokens: u.CacheWrite,
 	}
-	return a, nil
 }
 
 // whole decodes an answer that is not streamed.

@@ -50,10 +50,10 @@ func (p *Provider) Stream(ctx context.Context, r model.Request, on func(model.De
 	for !d.ended {
 		e, err := s.Next()
 		if err != nil {
-			return model.Answer{}, p.Ended(err, "message_stop")
+			return model.Answer{Usage: d.used()}, p.Ended(err, "message_stop")
 		}
 		if err := d.event(e); err != nil {
-			return model.Answer{}, err
+			return model.Answer{Usage: d.used()}, err
 		}
 	}
 	return d.answer(self)

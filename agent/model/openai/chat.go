@@ -44,13 +44,13 @@ func (p *Chat) Stream(ctx context.Context, r model.Request, on func(model.Delta)
 			return d.answer(self) // at most usage follows
 		}
 		if err != nil {
-			return model.Answer{}, p.Ended(err, "finish_reason")
+			return model.Answer{Usage: d.used()}, p.Ended(err, "finish_reason")
 		}
 		if string(e.Data) == "[DONE]" {
 			return d.answer(self)
 		}
 		if err := d.event(e.Data); err != nil {
-			return model.Answer{}, err
+			return model.Answer{Usage: d.used()}, err
 		}
 	}
 }

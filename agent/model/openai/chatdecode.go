@@ -321,13 +321,19 @@ func (d *chatDecoder) answer(self model.Ref) (model.Answer, error) {
 	if len(a.Message.Parts) > 0 {
 		a.Message.Raw = raw.Bytes()
 	}
+	a.Usage = d.used()
+	return a, nil
+}
+
+// used returns the usage reported so far. Most servers report it at the end, some with each chunk.
+func (d *chatDecoder) used() team.Usage {
 	u := d.usage
-	a.Usage = team.Usage{
+	out := team.Usage{
 		InputTokens: u.Prompt, OutputTokens: u.Completion, CachedTokens: max(u.In.Cached, u.Hit),
 		CacheWriteTokens: u.In.Write, ReasoningTokens: u.Out.Reasoning,
 	}
 	if u.Cost != nil {
-		a.Usage.CostUSD, a.Usage.CostKnown = *u.Cost, true
+		out.CostUSD, out.CostKnown = *u.Cost, true
 	}
-	return a, nil
+	return out
 }
