@@ -2,6 +2,7 @@ package program
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -80,6 +81,48 @@ func TestSkillsListedAreLoaded(t *testing.T) {
 		}
 		if (len(loads) > 0) != (c.want != "") {
 			t.Errorf("%+v: %d tools", c.policy, len(loads))
+		}
+	}
+}
+
+// TestSkillsWithoutRoom checks that each skill for which the instructions have no room is listed by
+// the tool that loads it, and that no other skill is.
+func TestSkillsWithoutRoom(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	const all = 60
+	for i := range all {
+		name := fmt.Sprintf("skill-%02d", i)
+		r.put(r.home.Dir+"/workspace/skills/"+name+"/SKILL.md", "---\nname: "+name+"\ndescription: about "+name+"\n---\nhow to "+name+"\n")
+	}
+	p := r.life(t.TempDir())
+	spec := team.AgentSpec{Policy: team.SpecPolicy{Skills: team.Filter{Deny: []string{"skill-59"}}}}
+	list, loads := p.skillsOf(spec.Policy.Skills)
+	for context, says := range map[int]string{
+		100:   "", // no room for a line
+		4_000: "more: the tool skill lists all of them without a name",
+	} {
+		prompt := p.system(team.SessionTeammate, spec, list, model.Info{Context: context})
+		if n := strings.Count(prompt, "skill-"); n > all/2 || !strings.Contains(prompt, says) {
+			t.Errorf("a context of %d: %d skills are listed:\n%s", context, n, prompt)
+		}
+	}
+	if !strings.Contains(loads[0].Description, "Without a name it lists all skills") {
+		t.Errorf("the tool says %q", loads[0].Description)
+	}
+	for _, input := range []string{`{}`, `{"name":" "}`} {
+		out := r.call(loads, skillTool, input)
+		if n := strings.Count(out.Text, "\n"); out.Failed || n != all-1 || strings.Contains(out.Text, "skill-59") {
+			t.Errorf("%s: %d lines: %+v", input, n, out)
+		}
+		for i := range all - 1 {
+			name := fmt.Sprintf("skill-%02d", i)
+			if want := fmt.Sprintf("- %s: about %s (%s/workspace/skills/%s/SKILL.md)\n", name, name, r.home.Dir, name); !strings.Contains(out.Text, want) {
+				t.Fatalf("%s: no line %q in\n%s", input, want, out.Text)
+			}
+			if got := r.call(loads, skillTool, `{"name":"`+name+`"}`); got.Failed {
+				t.Errorf("%s is listed and not loaded: %+v", name, got)
+			}
 		}
 	}
 }

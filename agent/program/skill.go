@@ -32,9 +32,9 @@ func (p *Program) skillsOf(filters ...team.Filter) ([]skills.Skill, []tools.Tool
 		return nil, nil
 	}
 	type in struct {
-		Name string `json:"name" jsonschema:"a skill that the instructions list"`
+		Name string `json:"name,omitempty" jsonschema:"the skill to load; without a name all skills are listed"`
 	}
-	return list, []tools.Tool{tools.Typed(skillTool, "Load the text of a skill: how a kind of work is done here.", tools.Read, true, nil,
+	return list, []tools.Tool{tools.Typed(skillTool, "Load the text of a skill: how a kind of work is done here. Without a name it lists all skills.", tools.Read, true, nil,
 		func(_ context.Context, _ tools.Call, in in) (tools.Out, error) { return load(list, in.Name), nil })}
 }
 
@@ -58,8 +58,12 @@ func BrokenSkills(home team.Home) func(repos []string) []error {
 	}
 }
 
-// load returns the text of a listed skill.
+// load returns the text of a skill, or the list of all of them without a name: the instructions may
+// have no room for some.
 func load(list []skills.Skill, name string) tools.Out {
+	if strings.TrimSpace(name) == "" {
+		return tools.Out{Text: skills.All(list, tools.MaxBytes), Note: fmt.Sprintf("%d skills", len(list))}
+	}
 	i := slices.IndexFunc(list, func(s skills.Skill) bool { return strings.EqualFold(s.Name, strings.TrimSpace(name)) })
 	if i < 0 {
 		names := make([]string, len(list))
@@ -81,7 +85,7 @@ func load(list []skills.Skill, name string) tools.Out {
 
 // listing returns the part of the instructions that lists skills.
 func listing(list []skills.Skill, context int) string {
-	text := skills.Listing(list, cmp.Or(context, listContext)/listShare*bytesPerToken)
+	text := skills.Listing(list, cmp.Or(context, listContext)/listShare*bytesPerToken, "the tool skill lists all of them without a name")
 	if text == "" {
 		return ""
 	}

@@ -150,29 +150,41 @@ func Allowed(all []Skill, f team.Filter) []Skill {
 	return slices.DeleteFunc(slices.Clone(all), func(s Skill) bool { return !f.Allows(s.Name) })
 }
 
+// All lists every skill with its path, one a line: with their descriptions if that is at most most
+// bytes.
+func All(list []Skill, most int) string {
+	if text := lines(list, false); len(text) <= most {
+		return text
+	}
+	return lines(list, true)
+}
+
+func lines(list []Skill, brief bool) string {
+	var out strings.Builder
+	for _, s := range list {
+		if brief {
+			fmt.Fprintf(&out, "- %s (%s)\n", s.Name, s.File)
+		} else {
+			fmt.Fprintf(&out, "- %s: %s (%s)\n", s.Name, s.Description, s.File)
+		}
+	}
+	return out.String()
+}
+
 // Listing returns the part of a prompt that lists skills, of at most most bytes. Skills that do
-// not fit are listed without description, then omitted with their number given.
-func Listing(list []Skill, most int) string {
+// not fit are listed without description, then omitted; the last line gives their number and says
+// how to list them.
+func Listing(list []Skill, most int, how string) string {
 	if len(list) == 0 || most <= 0 {
 		return ""
 	}
-	for _, brief := range []bool{false, true} {
-		var out strings.Builder
-		for _, s := range list {
-			if brief {
-				fmt.Fprintf(&out, "- %s (%s)\n", s.Name, s.File)
-			} else {
-				fmt.Fprintf(&out, "- %s: %s (%s)\n", s.Name, s.Description, s.File)
-			}
-		}
-		if out.Len() <= most {
-			return out.String()
-		}
+	if text := All(list, most); len(text) <= most {
+		return text
 	}
 	var out strings.Builder
 	for i, s := range list {
 		line := fmt.Sprintf("- %s\n", s.Name)
-		more := fmt.Sprintf("- %d more\n", len(list)-i)
+		more := fmt.Sprintf("- %d more: %s\n", len(list)-i, how)
 		if out.Len()+len(line)+len(more) > most {
 			if out.Len()+len(more) <= most {
 				out.WriteString(more)

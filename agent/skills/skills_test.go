@@ -90,16 +90,27 @@ func TestListing(t *testing.T) {
 		list = append(list, Skill{Name: fmt.Sprint("skill-", i), Description: strings.Repeat("d", 100), File: "/f"})
 	}
 	for _, most := range []int{0, 5, 20, 200, 1000, 2000, 10_000} {
-		got := Listing(list, most)
+		got := Listing(list, most, "ask")
 		if len(got) > most {
 			t.Errorf("%d bytes, at most %d", len(got), most)
 		}
-		if n := strings.Count(got, "skill-"); n < 50 && most >= 20 && !strings.Contains(got, fmt.Sprintf("- %d more\n", 50-n)) {
+		if n := strings.Count(got, "skill-"); n < 50 && most >= 20 && !strings.Contains(got, fmt.Sprintf("- %d more: ask\n", 50-n)) {
 			t.Errorf("limit %d: %d are listed, and the rest is not counted: %q", most, n, got)
 		}
 	}
-	if got := Listing(list[:1], 1000); got != "- skill-0: "+strings.Repeat("d", 100)+" (/f)\n" {
+	if got := Listing(list[:1], 1000, "ask"); got != "- skill-0: "+strings.Repeat("d", 100)+" (/f)\n" {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestAll checks that a list of all skills leaves out none, only descriptions.
+func TestAll(t *testing.T) {
+	t.Parallel()
+	list := []Skill{{Name: "a", Description: "about a", File: "/a"}, {Name: "b", Description: "about b", File: "/b"}}
+	for most, want := range map[int]string{0: "- a (/a)\n- b (/b)\n", 35: "- a (/a)\n- b (/b)\n", 36: "- a: about a (/a)\n- b: about b (/b)\n"} {
+		if got := All(list, most); got != want {
+			t.Errorf("at most %d bytes: %q, want %q", most, got, want)
+		}
 	}
 }
 
