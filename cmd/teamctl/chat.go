@@ -32,8 +32,9 @@ under way, ctrl-d the chat: the agent stays at work.
 Without a name it is the lead's own conversation, and this process runs it: an agent
 that plans, spawns members, puts tasks on the board, assigns them and answers for you. It
 goes on where it was, whatever was killed. What it may not do by itself waits for you:
-/approve N, or /reject N WHY. A second one shows the conversation and sends. With --repo
-the team on that repository is made first if there is none.
+/approve N, /approve N ANSWER for a question, or /reject N WHY. A second one shows the
+conversation and sends. With --repo the team on that repository is made first if there
+is none.
 
 --once sends all of standard input as one message and writes the answer. The exit
 status is 0 if it was answered, 1 if its turn failed, and 8 after --timeout.`,

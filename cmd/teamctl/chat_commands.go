@@ -3,13 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/teamctl/teamctl/agent/model"
 	"github.com/teamctl/teamctl/agent/model/config"
 	"github.com/teamctl/teamctl/team"
-	"github.com/teamctl/teamctl/tool"
 )
 
 const (
@@ -26,7 +24,7 @@ const commandHelp = `/models [PROVIDER]      models that can be asked
 /compact [WHAT TO KEEP] sum up the conversation
 /interrupt              interrupt the current turn
 /approvals              what waits for an answer
-/approve N              allow it
+/approve N [ANSWER]     allow it; a question needs the answer
 /reject N WHY           refuse it
 /sessions               conversations of the team
 /help                   this list`
@@ -202,17 +200,4 @@ func (ch *chat) queue(ctx context.Context, member, text string) error {
 		ch.out.line("The backlog is empty.")
 	}
 	return nil
-}
-
-func (ch *chat) answer(ctx context.Context, approve bool, text string) error {
-	word, why, _ := strings.Cut(text, " ")
-	if _, err := strconv.ParseInt(word, 10, 64); err != nil {
-		ch.out.line("Usage: /approve N, or /reject N WHY. Use /approvals to list.")
-		return nil
-	}
-	p, err := ch.team.Answer(ctx, ch.caller, tool.AnswerIn{ID: word, Approve: approve, Feedback: why})
-	if err == nil {
-		ch.out.line("%d is %s.", p.ID, p.State)
-	}
-	return err
 }

@@ -1,13 +1,16 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/teamctl/teamctl/agent/model"
 	"github.com/teamctl/teamctl/agent/model/config"
+	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )
@@ -52,6 +55,50 @@ func TestSessionLines(t *testing.T) {
 	} {
 		if got := sessionLabel(c.s) + ": " + sessionTurn(c.s); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}
+
+// TestTypedAnswer checks which answers to a question a line of a chat may give.
+func TestTypedAnswer(t *testing.T) {
+	t.Parallel()
+	colour := team.Question{Text: "Which?", Options: []string{"Red", "dark blue"}}
+	some := team.Question{Text: "Which ones?", Options: []string{"red", "dark blue"}, Several: true}
+	for _, c := range []struct {
+		asked []team.Question
+		text  string
+		want  string // the answer
+		why   string // it is refused
+		hint  string
+	}{
+		{[]team.Question{colour}, "red", "Red", "", ""},
+		{[]team.Question{colour}, "Dark Blue", "dark blue", "", ""},
+		{[]team.Question{colour}, "green", "", `"green" is not one of the options of request 4: Which? (Red / dark blue)`, "teamctl approvals approve 4 --answer TEXT takes other answers, too"},
+		{[]team.Question{colour}, "red, dark blue", "", "not one of the options", "--answer"},
+		{[]team.Question{colour}, "", "", "request 4 asks: Which? (Red / dark blue)", "/approve 4 ANSWER"},
+		{[]team.Question{some}, "dark blue,red", "dark blue, red", "", ""},
+		{[]team.Question{some}, "red, green", "", "not one of the options", "--answer"},
+		{[]team.Question{{Text: "Why?"}}, "because, so to say", "because, so to say", "", ""},
+		{[]team.Question{colour, some}, "red", "", "request 4 asks 2 questions", "one --answer for each question"},
+		{nil, "well done", "", "", ""},
+	} {
+		payload, err := json.Marshal(map[string]any{"questions": c.asked})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := typedAnswer(tool.AnswerIn{Approve: true, Feedback: c.text}, ledger.Approval{ID: 4, Kind: ledger.ApprovePermission, Payload: payload})
+		if c.why != "" {
+			if err == nil || !strings.Contains(err.Error(), c.why) || !strings.Contains(team.HintOf(err), c.hint) || team.ReasonOf(err) != team.ReasonQuestion {
+				t.Errorf("%q: %v (%s), want %q (%s)", c.text, err, team.HintOf(err), c.why, c.hint)
+			}
+			continue
+		}
+		want := tool.AnswerIn{Approve: true, Answers: []string{c.want}}
+		if c.asked == nil {
+			want = tool.AnswerIn{Approve: true, Feedback: c.text}
+		}
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%q: %+v, %v, want %+v", c.text, got, err, want)
 		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
+	"github.com/teamctl/teamctl/tool"
 )
 
 const (
@@ -170,7 +171,11 @@ func (ch *chat) showWaiting(ctx context.Context, shown map[int64]bool) error {
 		}
 		shown[p.ID] = true
 		ch.out.line("%s", ch.out.style.Bold(printable(fmt.Sprintf("? %s %d of %s: %s", p.Kind, p.ID, p.Name, p.Subject))))
-		ch.out.line("  /approve %d, or /reject %d WHY", p.ID, p.ID)
+		answer := ""
+		if asked, err := tool.QuestionsOf(p); err == nil && len(asked) > 0 {
+			answer = " ANSWER"
+		}
+		ch.out.line("  /approve %d%s, or /reject %d WHY", p.ID, answer, p.ID)
 	}
 	return err
 }
