@@ -59,12 +59,13 @@ status is 0 if it was answered, 1 if its turn failed, and 8 after --timeout.`,
 					return err
 				}
 			}
-			err := a.withTeam(cmd.Context(), func(t *tool.Team, c tool.Caller) error {
-				m, err := t.Member(cmd.Context(), member)
+			ctx, stop := a.whileOutput(cmd.Context())
+			err := a.withTeam(ctx, func(t *tool.Team, c tool.Caller) error {
+				m, err := t.Member(ctx, member)
 				if err != nil {
 					return err
 				}
-				if _, err := t.Session(cmd.Context(), m.Name); err != nil && team.ReasonOf(err) != team.ReasonSessionNotFound {
+				if _, err := t.Session(ctx, m.Name); err != nil && team.ReasonOf(err) != team.ReasonSessionNotFound {
 					return err
 				}
 				ch := &chat{app: a, in: a.stdin, team: t, caller: c, member: m}
@@ -73,10 +74,11 @@ status is 0 if it was answered, 1 if its turn failed, and 8 after --timeout.`,
 					if err != nil {
 						return err
 					}
-					return ch.once(cmd.Context(), text, timeout)
+					return ch.once(ctx, text, timeout)
 				}
-				return ch.follow(cmd.Context())
+				return ch.follow(ctx)
 			})
+			err = stop(err)
 			if team.ReasonOf(err) == team.ReasonTeamNotFound && a.team == "" && member == team.LeadName {
 				var e *team.Error
 				if errors.As(err, &e) {

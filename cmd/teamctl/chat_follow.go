@@ -68,13 +68,13 @@ func (ch *chat) converse(ctx context.Context, run *leadRun) error {
 			seq = e.Seq
 			ch.show(e, calls)
 		}
-		return errors.Join(err, ch.out.failed)
+		return err
 	}
 	if live := run != nil || !ch.lead() && ch.atTerminal(); live {
 		if err := show(); err != nil {
 			return err
 		}
-		show = func() error { return ch.out.failed }
+		show = func() error { return nil }
 	}
 	if run != nil {
 		run.open()

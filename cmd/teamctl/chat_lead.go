@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 
 	"github.com/teamctl/teamctl/agent"
 	"github.com/teamctl/teamctl/agent/program"
@@ -107,7 +108,11 @@ func (ch *chat) runLead(ctx context.Context, out io.Writer) (_ *leadRun, err err
 		return nil, err
 	}
 	if err := atomicfile.Write(ch.team.Layout.LeadProcess(), mark, 0o600, false); err != nil {
-		return nil, team.Errorf(team.CodeUnavailable, "note which process leads: %w", err)
+		e := team.Errorf(team.CodeUnavailable, "note which process leads: %w", err)
+		if errors.Is(err, syscall.ENOSPC) {
+			e = e.WithReason(team.ReasonDiskFull).WithHint("free some space")
+		}
+		return nil, e
 	}
 	screen := &lateWriter{w: out, open: opened}
 	p, watch, err := ch.leadProgram(ctx, screen, out != io.Discard)

@@ -2,11 +2,15 @@ package main
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
+
+	"github.com/teamctl/teamctl/team"
 )
 
 // TestFault32DiskFull checks that the sender of a message is notified of a full disk, that the
@@ -14,19 +18,7 @@ import (
 // space.
 func TestFault32DiskFull(t *testing.T) {
 	t.Parallel()
-	p := newProofOn(t, func(home string) {
-		if err := os.MkdirAll(home, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := syscall.Mount("tmpfs", home, "tmpfs", 0, "size=8m,mode=0700"); err != nil {
-			t.Skipf("no small disk can be made here: %v", err)
-		}
-		t.Cleanup(func() {
-			if err := syscall.Unmount(home, syscall.MNT_DETACH); err != nil {
-				t.Error(err)
-			}
-		})
-	}, "box")
+	p := newProofOn(t, func(home string) { smallDisk(t, home) }, "box")
 	p.must("send", "box", "before")
 	file := p.box("box").Path()
 	before := p.read(file)
@@ -62,6 +54,117 @@ func TestFault32DiskFull(t *testing.T) {
 		}
 	}
 	p.sound(p.ledger())
+}
+
+// TestChatDiskFull checks that a conversation continues once there is space on a full disk: the
+// result of a call is recorded then, a line that was taken is answered once, and one that could
+// not be taken is refused with the reason, as is a conversation that begins.
+func TestChatDiskFull(t *testing.T) {
+	t.Parallel()
+	p := newProofOn(t, func(home string) { smallDisk(t, home) })
+	p.write(filepath.Join(p.dir, "rules.yaml"), []byte("team: t\npermissions:\n  allow:\n    - {tool: shell}\n"))
+	p.must("approvals", "rules", "-f", "rules.yaml")
+	filler, at, goes := filepath.Join(p.layout.Home.Dir, "filler"), filepath.Join(p.dir, "at"), filepath.Join(p.dir, "goes")
+
+	var stdout, stderr lockedBuffer
+	cmd := p.command("chat")
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	stdin, err := cmd.StdinPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	says := func(line string) {
+		t.Helper()
+		if _, err := io.WriteString(stdin, line+"\n"); err != nil {
+			t.Error(err)
+		}
+	}
+	waits := func(what string, ok func() bool) {
+		t.Helper()
+		if !p.until(ok, patience) {
+			t.Errorf("no %s\n%s\n%s", what, stdout.String(), stderr.String())
+		}
+	}
+	exists := func(path string) bool {
+		_, err := os.Lstat(path)
+		return err == nil
+	}
+	says("@@shell touch " + at + "; until test -e " + goes + "; do sleep 0.05; done; echo the command is over; seq 9000")
+	waits("command", func() bool { return exists(at) })
+	fill(t, filler)
+	says("@@say " + strings.Repeat("refused ", 11_000))
+	waits("refusal of a line", func() bool { return strings.Contains(stderr.String(), "free some space") })
+	p.write(goes, nil)
+	result := `"content":"the command is over`
+	export := func() string { return p.must("session", "export", team.LeadName, "--format", "jsonl") }
+	waits("attempt to record the result", func() bool { // which may find room in the files of the ledger
+		return strings.Contains(stdout.String(), "record the results of calls: ") || strings.Contains(export(), result)
+	})
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	says("@@say answered")
+	if err := stdin.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("%v\n%s", err, stderr.String())
+	}
+	fill(t, filler)
+	begins := p.command("chat", "--once", "--json")
+	begins.Stdin = strings.NewReader("@@say too early")
+	out, err := begins.Output()
+	if code := begins.ProcessState.ExitCode(); code != 7 || !strings.Contains(string(out), "disk_full") || !strings.Contains(string(out), "free some space") {
+		t.Errorf("exit status %d, %v: %s", code, err, out)
+	}
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+
+	transcript := export()
+	for text, want := range map[string]int{result: 1, `"kind":"assistant","content":"answered"`: 1, `refused refused`: 0, "too early": 0} {
+		if n := strings.Count(transcript, text); n != want {
+			t.Errorf("%q is in the transcript %d times, want %d:\n%s", text, n, want, transcript)
+		}
+	}
+	p.sound(p.ledger())
+}
+
+// lockedBuffer is a buffer for a process that is running.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// smallDisk mounts a disk of 8 MB at a new directory. The test is skipped where it may not.
+func smallDisk(t *testing.T, dir string) {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=8m,mode=0700"); err != nil {
+		t.Skipf("no small disk can be made here: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // fill writes to a file until there is no space.
