@@ -38,6 +38,7 @@ func (r *run) doThen(d view.Deed, then func(*model)) {
 				}
 				return
 			}
+			m.noteSent(name, d)
 			if then != nil {
 				then(m)
 			}

@@ -182,7 +182,7 @@ func (r *run) quit() bool {
 	if w := r.writing; w != nil && (w.busy || w.text != w.saved) && strings.TrimSpace(w.text) != "" { // it takes long
 		m.drafts[w.draft] = w.text
 	}
-	if len(m.drafts) > 0 {
+	if len(m.unsent()) > 0 {
 		m.over = overlay{kind: leaveOverlay}
 		return false
 	}

@@ -122,6 +122,8 @@ type model struct {
 	receiptOld bool
 	drafts     map[string]string // unsent text that the ledger does not have, by team and purpose
 	kept       map[string]string // the same of text that it has, as far as it was typed here
+	noted      map[string]string // comments that it has and that were not sent, as far as they were typed here, by team and name
+	lost       map[string]bool   // teams whose ledger is gone
 	offered    view.Need         // that the person is asked about how long to put it off
 }
 

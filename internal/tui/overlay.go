@@ -329,8 +329,9 @@ func (m *model) drawOverlay(f *frame, room int) {
 		for _, l := range wrapped("There is text that was not sent:", width) {
 			f.add(" " + l)
 		}
-		for _, name := range slices.Sorted(maps.Keys(m.drafts)) {
-			f.add("   " + view.Cut(view.Clean(name)+": "+view.Clean(m.drafts[name]), width-2))
+		unsent := m.unsent()
+		for _, name := range slices.Sorted(maps.Keys(unsent)) {
+			f.add("   " + view.Cut(view.Clean(name)+": "+view.Clean(unsent[name]), width-2))
 		}
 	case filterOverlay:
 		m.over.kind = noOverlay // the list stays visible

@@ -36,7 +36,7 @@ func (r *run) overKey(e term.Event, why string) (leave bool) {
 	case leaveOverlay:
 		m.over = overlay{}
 		if m.keys.commandOf(e.Key) == "quit" {
-			m.drafts, r.writing = map[string]string{}, nil
+			m.drafts, m.lost, r.writing = map[string]string{}, nil, nil
 			return r.quit()
 		}
 	case noOverlay:

@@ -114,6 +114,80 @@ func TestLeaveWhileLocked(t *testing.T) {
 	r.all.Wait()
 }
 
+// reviewer is a team that keeps comments.
+type reviewer struct{ drawer }
+
+func (*reviewer) Do(_ context.Context, d view.Deed) (view.Done, error) {
+	if d.Comment == "" && d.Text != "" {
+		return view.Done{Comment: "1.1"}, nil
+	}
+	return view.Done{Comment: d.Comment}, nil
+}
+
+// TestLeaveDeletedTeam checks that the screen asks before it is left with a text or a comment that was typed in
+// it and that only a ledger has kept that is gone, and does not ask while the ledger is there, or once the text
+// was sent or deleted.
+func TestLeaveDeletedTeam(t *testing.T) {
+	t.Parallel()
+	gone := team.Errorf(team.CodeNotFound, "Team %q does not exist", "demo").WithReason(team.ReasonTeamNotFound)
+	comment := view.Deed{Action: "comment", Member: "worker-2", Path: "a.go", Lines: "3"}
+	for _, c := range []struct {
+		name  string
+		types func(r *run, keys func(...string), done func())
+		asks  string
+	}{
+		{"message", func(r *run, keys func(...string), done func()) {
+			keys("m")
+			done()
+			keys("h", "i", "esc")
+			done()
+		}, "demo: message worker-2: hi"},
+		{"comment", func(r *run, keys func(...string), done func()) {
+			r.write(&writing{team: "demo", deed: comment, comment: true, text: "why?"})
+			done()
+		}, "demo: comment on worker-2, 1.1: why?"},
+		{"sent message", func(r *run, keys func(...string), done func()) {
+			keys("m")
+			done()
+			keys("h", "i", "enter")
+			done()
+		}, ""},
+		{"sent comment", func(r *run, keys func(...string), done func()) {
+			r.write(&writing{team: "demo", deed: comment, comment: true, text: "why?"})
+			done()
+			r.do(view.Deed{Action: "send-review", Member: "worker-2"})
+			done()
+		}, ""},
+		{"deleted comment", func(r *run, keys func(...string), done func()) {
+			r.write(&writing{team: "demo", deed: comment, comment: true, text: "why?"})
+			done()
+			d := comment
+			d.Comment = "1.1"
+			r.write(&writing{team: "demo", deed: d, comment: true, text: " ", saved: "why?"})
+			done()
+		}, ""},
+	} {
+		m := shownOf(crowd(8), 120, 36)
+		m.choose("member:worker-2")
+		r, keys, done := inHand(t, m, &reviewer{drawer{kept: map[string]string{}}})
+		c.types(r, keys, done)
+		if !r.quit() {
+			t.Errorf("%s: it asks although the ledger is there", c.name)
+		}
+		m.loseTeam("demo", gone, m.now)
+		if m.problem == "" || !m.lost["demo"] {
+			t.Fatalf("%s: %q, lost %v", c.name, m.problem, m.lost)
+		}
+		left := r.quit()
+		if asked := m.over.kind == leaveOverlay && strings.Contains(text(m.draw()), c.asks); asked != (c.asks != "") || left != (c.asks == "") {
+			t.Errorf("%s: left is %v at\n%s", c.name, left, text(m.draw()))
+		}
+		if c.asks != "" && !r.overKey(term.Event{Kind: term.Key, Key: "q", At: m.now}, "") {
+			t.Errorf("%s: it is not left after the question", c.name)
+		}
+	}
+}
+
 // unreadable is a machine with a team that can be read only while it has no error.
 type unreadable struct {
 	fuzzed

@@ -425,12 +425,16 @@ func (r *run) follow(ctx context.Context, name string) {
 			works()
 			r.tell(ctx, func(*model) { r.snapshot(s) })
 		})
-	}, func(m *model, err error) {
-		if m.problem == "" {
-			m.problemAt = time.Now()
-		}
-		m.problem, m.problemIs = err.Error(), view.TroubleWords(err)
-	})
+	}, func(m *model, err error) { m.loseTeam(name, err, time.Now()) })
+}
+
+// loseTeam takes note of why a team cannot be read.
+func (m *model) loseTeam(name string, err error, now time.Time) {
+	if m.problem == "" {
+		m.problemAt = now
+	}
+	m.problem, m.problemIs = err.Error(), view.TroubleWords(err)
+	m.loseLedger(name, view.LedgerGone(err))
 }
 
 // followTeams reads the list of teams until ctx ends, as follow reads a team.
@@ -482,6 +486,7 @@ func (r *run) interest() view.Interest { return view.Interest{Tasks: tasksShown,
 func (r *run) snapshot(s view.Snapshot) {
 	m := r.m
 	m.snap, m.have, m.problem, m.problemIs = s, true, "", ""
+	m.loseLedger(m.name, false)
 	it, ok := m.row()
 	if m.over.approval != 0 {
 		r.readRequest(m.over.approval)

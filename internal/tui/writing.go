@@ -1,7 +1,10 @@
 package tui
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -44,6 +47,59 @@ func (m *model) remember(draft, text string) {
 		delete(m.kept, draft)
 		delete(m.drafts, draft)
 	}
+}
+
+// note records a comment that the ledger has; one without text is deleted.
+func (m *model) note(team string, d view.Deed, name string) {
+	if m.noted == nil {
+		m.noted = map[string]string{}
+	}
+	id := commentsOf(team, d) + cmp.Or(name, d.Comment)
+	m.noted[id] = d.Text
+	if strings.TrimSpace(d.Text) == "" {
+		delete(m.noted, id)
+	}
+}
+
+// commentsOf begins the ids of the comments on the changes of a member, or on a plan.
+func commentsOf(team string, d view.Deed) string {
+	if d.Approval != 0 {
+		return fmt.Sprintf("%s: comment on plan %d, ", team, d.Approval)
+	}
+	return team + ": comment on " + d.Member + ", "
+}
+
+// noteSent forgets the comments that a deed has sent.
+func (m *model) noteSent(team string, d view.Deed) {
+	if a, _ := view.ActionByID(d.Action); a.Operation == "ReviewSend" || d.Comments > 0 {
+		maps.DeleteFunc(m.noted, func(id, _ string) bool { return strings.HasPrefix(id, commentsOf(team, d)) })
+	}
+}
+
+// loseLedger takes note of whether the ledger of a team is gone.
+func (m *model) loseLedger(team string, gone bool) {
+	if !gone {
+		delete(m.lost, team)
+		return
+	}
+	if m.lost == nil {
+		m.lost = map[string]bool{}
+	}
+	m.lost[team] = true
+}
+
+// unsent returns the unsent text that would be lost with the screen: what no ledger has, and what was typed here
+// and kept in one that is gone.
+func (m *model) unsent() map[string]string {
+	all := maps.Clone(m.drafts)
+	for _, kept := range []map[string]string{m.kept, m.noted} {
+		for name, text := range kept {
+			if team, _, _ := strings.Cut(name, ": "); m.lost[team] && all[name] == "" {
+				all[name] = text
+			}
+		}
+	}
+	return all
 }
 
 // readDraft puts what was kept of a text into its field. What is typed meanwhile stays behind it.
@@ -164,6 +220,7 @@ func (r *run) write(w *writing) {
 			delete(m.drafts, w.draft)
 			r.isKept(w.draft)
 			w.saved, w.deed.Comment = text, done.Comment
+			m.note(w.team, d, done.Comment)
 			if strings.TrimSpace(text) == "" {
 				w.deed.Comment = "" // it is deleted
 			}

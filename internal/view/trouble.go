@@ -8,6 +8,16 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
+// LedgerGone reports whether a team cannot be read since its ledger was deleted or moved, or its disk is not
+// mounted: what the ledger kept may be lost.
+func LedgerGone(err error) bool {
+	switch team.ReasonOf(err) {
+	case team.ReasonLedgerReplaced, team.ReasonLedgerNotFound, team.ReasonTeamNotFound:
+		return true
+	}
+	return errors.Is(err, fs.ErrNotExist)
+}
+
 // TroubleWords says in a few words why a team cannot be read or changed, "" for an error of another kind.
 func TroubleWords(err error) string {
 	words := map[string]string{
