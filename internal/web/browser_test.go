@@ -10,6 +10,7 @@ import (
 
 	"github.com/teamctl/teamctl/internal/view"
 	"github.com/teamctl/teamctl/internal/web/webtest"
+	"github.com/teamctl/teamctl/team"
 )
 
 // pages are the addresses of all kinds of documents.
@@ -73,6 +74,7 @@ func TestBrowser(t *testing.T) {
 	t.Run("held", func(t *testing.T) { heldInBrowser(t, b) })
 	t.Run("closed", func(t *testing.T) { otherSitesInBrowser(t, b) })
 	t.Run("streams", func(t *testing.T) { streamsInBrowser(t, b) })
+	t.Run("deleted", func(t *testing.T) { deletedInBrowser(t, b) })
 	t.Run("teams", func(t *testing.T) { teamsInBrowser(t, b) })
 	t.Run("no script", func(t *testing.T) { withoutScript(t, b) })
 }
@@ -417,6 +419,46 @@ func streamsInBrowser(t *testing.T, b *webtest.Browser) {
 	}
 	r.f.change(func(q *view.Request) { q.State = "pending" })
 	tab.Shows("you are not logged in")
+}
+
+// deletedInBrowser: when its team is deleted an open page says so and keeps what it shows, and a text that
+// was not sent stays in its field until it is.
+func deletedInBrowser(t *testing.T, b *webtest.Browser) {
+	r, tab := browse(t, b, webtest.Phone)
+	exists := func(gone error, teams ...view.Glance) {
+		r.f.list(teams...)
+		r.f.mu.Lock()
+		r.f.gone = gone
+		r.f.mu.Unlock()
+		r.f.changed <- struct{}{}
+	}
+	const inField = `document.getElementById('ask').open && document.getElementById('text').value === 'look at task 5'`
+	tab.Go(r.srv.URL + "/t/demo/member/ann")
+	tab.Press("message")
+	asks(tab)
+	tab.Types("look at task 5")
+	exists(team.Errorf(team.CodeNotFound, "the ledger was removed"))
+	tab.Shows("the team was not found")
+	tab.Until("the text", inField)
+	tab.Press("Send")
+	tab.Shows("there is no such team")
+	if !webtest.Eval[bool](tab, `!!document.querySelector('main.lost button[data-action=message]')`) {
+		t.Error("what was known of the member is gone, or is not marked")
+	}
+	tab.Press("message")
+	tab.Until("the text again", inField)
+	tab.Press("Cancel")
+	exists(nil, view.Glance{Team: "demo"})
+	tab.Until("a page of now", `!document.getElementById('main').classList.contains('lost')`)
+	tab.Press("message")
+	tab.Until("the text once more", inField)
+	tab.Press("Send")
+	tab.Shows("done")
+	tab.Until("no text", `!sessionStorage.length`)
+	if d := r.f.done(); len(d) != 1 || d[0].Text != "look at task 5" {
+		t.Errorf("%+v", d)
+	}
+	_ = tab.Wrong()
 }
 
 // teamsInBrowser: an open list of teams follows them, stays a list when one team is left, keeps the focus,

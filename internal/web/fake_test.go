@@ -26,6 +26,7 @@ type fake struct {
 	ready   string // what would be merged
 	teams   []view.Glance
 	listed  chan struct{} // the teams have changed
+	gone    error         // why it cannot be followed or changed
 }
 
 func newFake() *fake {
@@ -67,6 +68,7 @@ func (f *fake) Follow(ctx context.Context, _ func() view.Interest, each func(vie
 			Team: "demo", Members: []view.Member{{Name: "ann", State: team.Running, Activity: team.Waiting}},
 			Tasks: []view.Task{{ID: "5", Subject: evil, Status: team.TaskFailed, Owner: "ann"}},
 		}
+		gone := f.gone
 		if f.long {
 			s.Whole = &view.Counts{Failed: 1, Ready: 900, Total: 901}
 		}
@@ -74,6 +76,9 @@ func (f *fake) Follow(ctx context.Context, _ func() view.Interest, each func(vie
 			s.Needs = []view.Need{{Kind: f.request.Kind, Member: "ann", Approval: 1, Text: evil, Since: time.Now()}}
 		}
 		f.mu.Unlock()
+		if gone != nil {
+			return gone
+		}
 		each(s)
 		select {
 		case <-f.changed:
@@ -207,6 +212,9 @@ func (f *fake) History(context.Context, string) ([]string, error) { return nil, 
 func (f *fake) Do(_ context.Context, d view.Deed) (view.Done, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.gone != nil {
+		return view.Done{}, f.gone
+	}
 	if d.Action == "comment-plan" || d.Action == "edit-plan-comment" {
 		f.deeds = append(f.deeds, d)
 		return f.onPlan(d), nil

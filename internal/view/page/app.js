@@ -38,27 +38,39 @@
   window.addEventListener('blur', release);
 
   let since = null;
-  const events = new EventSource(base + '/events');
-  events.addEventListener('change', (e) => {
-    const d = JSON.parse(e.data);
-    if (since) { say(''); since = null; }
-    main.classList.remove('lost');
-    if (line) document.title = line.textContent = 'teamctl ' + d.line;
-    load();
-  });
-  events.addEventListener('lost', (e) => {
+  const lose = (why) => {
     since = since || new Date();
     main.classList.add('lost');
-    say('As of ' + since.toLocaleTimeString() + ': ' + JSON.parse(e.data).why);
-  });
-  events.onerror = () => {
-    if (!main.classList.contains('lost')) { // otherwise the reason is shown
-      since = since || new Date();
-      main.classList.add('lost');
-      say('The connection is lost since ' + since.toLocaleTimeString() + ': what is shown is of then. It is tried again.');
-    }
-    if (events.readyState === EventSource.CLOSED) setTimeout(() => location.reload(), 5000);
+    say(why(since.toLocaleTimeString()));
   };
+  let wait = 1000;
+  function listen() {
+    const events = new EventSource(base + '/events');
+    events.addEventListener('change', (e) => {
+      const d = JSON.parse(e.data);
+      if (since) { say(''); since = null; }
+      wait = 1000;
+      main.classList.remove('lost');
+      if (line) document.title = line.textContent = 'teamctl ' + d.line;
+      load();
+    });
+    events.addEventListener('lost', (e) => lose((at) => 'As of ' + at + ': ' + JSON.parse(e.data).why));
+    events.onerror = () => {
+      if (!main.classList.contains('lost')) { // otherwise the reason is shown
+        lose((at) => 'The connection is lost since ' + at + ': what is shown is of then. It is tried again.');
+      }
+      if (events.readyState === EventSource.CLOSED) setTimeout(refused, wait);
+    };
+  }
+  // A stream is refused after the end of the session, and while the team cannot be read: what is shown stays then.
+  async function refused() {
+    wait = Math.min(2 * wait, 60000);
+    const res = await fetch(base ? base + '/needs' : '/', { headers: { 'X-Teamctl-Part': '1' } }).catch(() => null);
+    if (res && res.status === 401) { location.reload(); return; }
+    if (res && res.status === 404) lose((at) => 'As of ' + at + ': the team was not found. It is tried again.');
+    listen();
+  }
+  listen();
   setInterval(() => { if (stale) load(); }, 1000);
 
   const screen = document.getElementById('screen');
@@ -93,11 +105,12 @@
 
   // A dialog asks for the text of a deed. What is typed stays in this tab until it is sent; a
   // comment is a draft of the team from the first pause in typing.
+  const textOf = (title) => 'draft ' + title;
   let asked = Promise.resolve();
   function ask(title, deed, now, lines) { // one after the other: a dialog that is closing has not said yet what became of it
     const next = asked.then(() => new Promise((done) => {
       const box = document.getElementById('ask'), text = document.getElementById('text'), last = document.getElementById('last');
-      const draft = /comment/.test(deed.action), kept = 'draft ' + title, edit = deed.approval > 0 ? 'edit-plan-comment' : 'edit-comment';
+      const draft = /comment/.test(deed.action), kept = textOf(title), edit = deed.approval > 0 ? 'edit-plan-comment' : 'edit-comment';
       let saved = now || '', saving = Promise.resolve(true), pause = 0;
       const save = () => {
         clearTimeout(pause);
@@ -139,9 +152,7 @@
           done(null);
           return;
         }
-        const sent = box.returnValue === 'send' && text.value.trim() !== '';
-        if (sent) sessionStorage.removeItem(kept);
-        done(sent ? text.value : null);
+        done(box.returnValue === 'send' && text.value.trim() !== '' ? text.value : null);
       }, { once: true });
       box.showModal();
       text.focus();
@@ -189,11 +200,12 @@
       deed.again = true;
       disarm();
     }
+    let kept = '';
     if (d.asks) {
       const on = [d.approval > 0 ? d.approval : '', d.task || d.member, d.comment || (d.approval > 0 ? '' : d.path)].filter(Boolean).join(' ');
-      const text = await ask(b.textContent + ' ' + on + ': ' + d.asks, deed, d.text);
+      const title = b.textContent + ' ' + on + ': ' + d.asks, text = await ask(title, deed, d.text);
       if (text === null) { load(); return; }
-      deed.text = text;
+      deed.text = text; kept = textOf(title);
     }
     b.disabled = true;
     if (d.preview) {
@@ -203,7 +215,10 @@
       else say('Nothing was done.');
       if (deed.seen) say('…');
     }
-    if (!d.preview || deed.seen) await post(deed);
+    if (!d.preview || deed.seen) {
+      const out = await post(deed);
+      if (kept && !out.error) sessionStorage.removeItem(kept);
+    }
     b.disabled = false;
     load();
   });
