@@ -42,6 +42,7 @@ type talk struct {
 	team view.Team
 	snap view.Snapshot
 	have bool
+	lost time.Time // since when the team cannot be read, zero while it can
 	stop context.CancelFunc
 
 	told    map[string]view.Need // needs that were announced
@@ -202,7 +203,7 @@ func (t *talk) open(name string) {
 	first := t.name == ""
 	t.name, t.team, t.have, t.snap, t.sent = name, nil, false, view.Snapshot{}, ""
 	t.told, t.events, t.seen, t.newest = map[string]view.Need{}, map[string]bool{}, map[int64]string{}, time.Time{}
-	t.numbers, t.own = nil, nil
+	t.numbers, t.own, t.lost = nil, nil, time.Time{}
 	ctx, cancel := context.WithCancel(t.ctx)
 	t.stop = cancel
 	t.all.Go(func() {
@@ -230,7 +231,11 @@ func (t *talk) open(name string) {
 			}
 			if err.Error() != lost {
 				lost = err.Error()
-				t.later(func() { t.say("changed %s: the team cannot be read: %s. It is tried again.", clock(time.Now()), err) })
+				t.later(func() {
+					if ctx.Err() == nil {
+						t.unread(err, time.Now())
+					}
+				})
 			}
 			again := time.NewTimer(pause)
 			select {
@@ -258,10 +263,29 @@ func requestsOf(ctx context.Context, x view.Team, s view.Snapshot) map[int64]vie
 
 func clock(t time.Time) string { return t.Local().Format("15:04") }
 
+// unread tells why the team cannot be read.
+func (t *talk) unread(err error, now time.Time) {
+	if t.lost.IsZero() {
+		t.lost = now
+	}
+	t.say("changed %s: the team cannot be read: %s. It is tried again.", clock(now), err)
+}
+
+// old says of when the last facts are while the team cannot be read.
+func (t *talk) old() {
+	if !t.lost.IsZero() {
+		t.say("the team cannot be read, facts are of %s.", clock(t.lost))
+	}
+}
+
 // snapshot tells what has changed since the one before, once.
 func (t *talk) snapshot(s view.Snapshot, asked map[int64]view.Request, first bool) {
 	before, had := t.snap, t.have
 	t.snap, t.have = s, true
+	if had && !t.lost.IsZero() {
+		t.say("changed %s: the team can be read again.", clock(time.Now()))
+	}
+	t.lost = time.Time{}
 	if !had {
 		c := s.Count()
 		head := ""

@@ -14,6 +14,10 @@ import (
 // look is a word that changes nothing; false for others.
 func (t *talk) look(name, rest string) bool {
 	switch name {
+	case "needs", "members", "tasks", "show", "menu":
+		t.old()
+	}
+	switch name {
 	case "needs":
 		t.say("%s.", needsWords(t.snap.Needs))
 		asked := requestsOf(t.ctx, t.team, t.snap)
@@ -111,6 +115,9 @@ func spentWords(x, all view.Spent) string {
 func (t *talk) model() *model {
 	m := newModel()
 	m.now, m.snap, m.have, m.name = time.Now(), t.snap, true, t.name
+	if !t.lost.IsZero() {
+		m.problem, m.problemAt = "the team cannot be read", t.lost
+	}
 	return m
 }
 
@@ -118,8 +125,8 @@ func (t *talk) member(m *model, x view.Member) {
 	_, word := m.sign(x)
 	what, since, _ := m.busy(x)
 	parts := []string{x.Name, word}
-	if !t.snap.Down.IsZero() && !x.State.Terminal() {
-		parts[1] = "not known, as of " + clock(t.snap.Down) + " " + word
+	if asOf := m.asOf(); !asOf.IsZero() && !x.State.Terminal() {
+		parts[1] = "not known, as of " + clock(asOf) + " " + word
 		what = ""
 	}
 	for _, s := range []string{what, since} {

@@ -199,3 +199,41 @@ func TestPlainNumbers(t *testing.T) {
 		}
 	}
 }
+
+// TestPlainUnread checks that while a team cannot be read the words that answer from the last facts say so and
+// of when these are, and that it is told once when the team can be read again.
+func TestPlainUnread(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	talk := &talk{p: &Plain{Out: &out}, ctx: t.Context(), name: "demo", team: &fuzzed{}, told: map[string]view.Need{}, events: map[string]bool{}, seen: map[int64]string{}}
+	talk.snapshot(crowd(8), nil, false)
+	at := time.Date(2026, 3, 4, 5, 6, 7, 0, time.Local)
+	talk.unread(team.Errorf(team.CodeNotFound, "it was removed"), at)
+	talk.unread(team.Errorf(team.CodeNotFound, "it does not exist"), at.Add(time.Hour))
+	const of = "the team cannot be read, facts are of 05:06.\n"
+	says := func(word string, want ...string) {
+		t.Helper()
+		out.Reset()
+		talk.line(word, time.Now())
+		for _, w := range want {
+			if !strings.Contains(out.String(), w) {
+				t.Errorf("%s: no %q in\n%s", word, w, out.String())
+			}
+		}
+	}
+	says("needs", of, "4 need you.\n")
+	says("members", of, "member worker-2, not known, as of 05:06 working")
+	says("tasks", of)
+	says("show worker-2", of, "member worker-2, not known, as of 05:06 working")
+	says("menu 1", of)
+	out.Reset()
+	talk.snapshot(crowd(8), nil, false)
+	talk.snapshot(crowd(8), nil, false)
+	if got := out.String(); strings.Count(got, "the team can be read again.\n") != 1 {
+		t.Errorf("told:\n%s", got)
+	}
+	says("members", "member worker-2, working")
+	if strings.Contains(out.String(), "cannot be read") {
+		t.Errorf("told:\n%s", out.String())
+	}
+}
