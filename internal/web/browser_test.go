@@ -55,28 +55,35 @@ func (f *fake) done() []view.Deed {
 	return append([]view.Deed{}, f.deeds...)
 }
 
-// TestBrowser: the page in Chromium, at the sizes of a desk and of a phone.
+// TestBrowser: the page in Chromium, at the sizes of a desk and of a phone. Documents spend most of their time
+// waiting, so that several are open at once.
 func TestBrowser(t *testing.T) {
 	t.Parallel()
 	b := webtest.Start(t)
+	one := func(name string, check func(*testing.T, *webtest.Browser)) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			check(t, b)
+		})
+	}
 	kinds := map[string]webtest.Kind{"phone": webtest.Phone}
 	if !testing.Short() {
 		kinds["desktop"] = webtest.Desktop
 	}
-	t.Run("sizes", func(t *testing.T) { seeEverything(t, b) })
+	one("sizes", seeEverything)
 	for name, k := range kinds {
-		t.Run("approve "+name, func(t *testing.T) { approveInBrowser(t, b, k) })
-		t.Run("reject "+name, func(t *testing.T) { rejectInBrowser(t, b, k) })
-		t.Run("comment "+name, func(t *testing.T) { commentInBrowser(t, b, k) })
-		t.Run("plan "+name, func(t *testing.T) { planInBrowser(t, b, k) })
-		t.Run("merge "+name, func(t *testing.T) { mergeInBrowser(t, b, k) })
+		one("approve "+name, func(t *testing.T, b *webtest.Browser) { approveInBrowser(t, b, k) })
+		one("reject "+name, func(t *testing.T, b *webtest.Browser) { rejectInBrowser(t, b, k) })
+		one("comment "+name, func(t *testing.T, b *webtest.Browser) { commentInBrowser(t, b, k) })
+		one("plan "+name, func(t *testing.T, b *webtest.Browser) { planInBrowser(t, b, k) })
+		one("merge "+name, func(t *testing.T, b *webtest.Browser) { mergeInBrowser(t, b, k) })
 	}
-	t.Run("held", func(t *testing.T) { heldInBrowser(t, b) })
-	t.Run("closed", func(t *testing.T) { otherSitesInBrowser(t, b) })
-	t.Run("streams", func(t *testing.T) { streamsInBrowser(t, b) })
-	t.Run("deleted", func(t *testing.T) { deletedInBrowser(t, b) })
-	t.Run("teams", func(t *testing.T) { teamsInBrowser(t, b) })
-	t.Run("no script", func(t *testing.T) { withoutScript(t, b) })
+	one("held", heldInBrowser)
+	one("closed", otherSitesInBrowser)
+	one("streams", streamsInBrowser)
+	one("deleted", deletedInBrowser)
+	one("teams", teamsInBrowser)
+	one("no script", withoutScript)
 }
 
 // seeEverything: every view fits, shows a script as text, and wants nothing that its policy
