@@ -43,9 +43,17 @@ func newOutput(stdout, stderr *os.File, jsonOut bool) *output {
 	return o
 }
 
-// colorful reports whether the environment allows colours (no-color.org).
+// colorful reports whether the environment allows colours (no-color.org), and the terminal has them.
 func colorful() bool {
-	return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	if os.Getenv("NO_COLOR") != "" {
+		return false
+	}
+	kind, _, _ := strings.Cut(os.Getenv("TERM"), "-")
+	switch kind {
+	case "dumb", "vt52", "vt100", "vt102", "vt220", "vt320", "vt420":
+		return false
+	}
+	return !strings.HasSuffix(os.Getenv("TERM"), "-m") && !strings.HasSuffix(os.Getenv("TERM"), "-mono")
 }
 
 // size returns the size of the terminal, or 80x24.

@@ -103,7 +103,9 @@ func TestColorful(t *testing.T) {
 	for _, c := range []struct {
 		no, term string
 		want     bool
-	}{{"", "xterm", true}, {"1", "xterm", false}, {"", "dumb", false}} {
+	}{{"", "xterm", true}, {"1", "xterm", false}, {"", "dumb", false},
+		{"", "", true}, {"", "linux", true}, {"", "vt100", false}, {"", "vt100-nav", false}, {"", "vt220", false}, {"", "screen-256color", true},
+		{"", "xterm-mono", false}, {"", "linux-m", false}} {
 		t.Setenv("NO_COLOR", c.no)
 		t.Setenv("TERM", c.term)
 		if got := colorful(); got != c.want {
