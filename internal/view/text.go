@@ -127,10 +127,13 @@ func Age(d time.Duration) string {
 	return fmt.Sprintf("%dd", int(d.Hours())/24)
 }
 
-// AgeChanges returns how long an Age stays unchanged.
+// AgeChanges returns how long an Age stays unchanged. That of a time to come, which is one from before the clock
+// was set back, stays so until then; but at most a minute, since the clock may be set again.
 func AgeChanges(d time.Duration) time.Duration {
 	unit := 24 * time.Hour
 	switch {
+	case d < 0:
+		return min(time.Second-d, time.Minute)
 	case d < time.Minute:
 		unit = time.Second
 	case d < time.Hour:
@@ -138,7 +141,7 @@ func AgeChanges(d time.Duration) time.Duration {
 	case d < 24*time.Hour:
 		unit = time.Hour
 	}
-	return unit - max(0, d)%unit
+	return unit - d%unit
 }
 
 // Amount formats a number: 812, 12.4k, 1.2M.

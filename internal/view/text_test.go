@@ -41,6 +41,9 @@ func TestAge(t *testing.T) {
 			t.Errorf("%v: changes after %v", d, next)
 		}
 	}
+	if next := AgeChanges(-time.Hour); next != time.Minute {
+		t.Errorf("an hour ahead: drawn again after %v", next)
+	}
 }
 
 // TestPlainWidth checks that a text which is measured at once has the width that it has by its clusters.
