@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -49,7 +50,6 @@ type talk struct {
 	numbers []string             // ids of needs by their number, which they keep until needs lists them anew
 	own     []view.Deed          // done here, and not yet seen in an event
 	events  map[string]bool      // events that were
-	newest  time.Time            // of the events that were announced
 	seen    map[int64]string     // requests that stand on the screen as a whole, by their hash
 	shown   time.Time            // when the last of them was written
 	last    time.Time            // of the last line that was typed
@@ -202,7 +202,7 @@ func (t *talk) open(name string) {
 	}
 	first := t.name == ""
 	t.name, t.team, t.have, t.snap, t.sent = name, nil, false, view.Snapshot{}, ""
-	t.told, t.events, t.seen, t.newest = map[string]view.Need{}, map[string]bool{}, map[int64]string{}, time.Time{}
+	t.told, t.events, t.seen = map[string]view.Need{}, map[string]bool{}, map[int64]string{}
 	t.numbers, t.own, t.lost = nil, nil, time.Time{}
 	ctx, cancel := context.WithCancel(t.ctx)
 	t.stop = cancel
@@ -321,20 +321,19 @@ func (t *talk) snapshot(s view.Snapshot, asked map[int64]view.Request, first boo
 		}
 		t.told[id] = n
 	}
-	var fresh []view.Event
+	var fresh []view.Event // those behind all that were known: the clock may have been set back
+	unknown := map[string]bool{}
 	for _, e := range s.Events {
 		key := fmt.Sprint(e.At.UnixMilli(), e.What, e.ID, e.Text)
-		if t.events[key] {
-			continue
-		}
-		t.events[key] = true
-		if had && !e.At.Before(t.newest) && e.Text != "" {
+		switch {
+		case t.events[key]:
+			fresh = nil
+		case !unknown[key] && had && e.Text != "":
 			fresh = append(fresh, e)
 		}
-		if e.At.After(t.newest) {
-			t.newest = e.At
-		}
+		unknown[key] = true
 	}
+	maps.Copy(t.events, unknown)
 	for i, id := range t.numbers {
 		n, ok := t.told[id]
 		if !ok || present[id] {

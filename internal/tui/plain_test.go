@@ -200,6 +200,41 @@ func TestPlainNumbers(t *testing.T) {
 	}
 }
 
+// TestPlainClockSetBack checks that an event is told once, also if the clock was set back since the one before it, and
+// that one which appears among older events is not.
+func TestPlainClockSetBack(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	talk := &talk{p: &Plain{Out: &out}, ctx: t.Context(), name: "demo", team: &fuzzed{}, told: map[string]view.Need{}, events: map[string]bool{}, seen: map[int64]string{}}
+	event := func(minute int, text string) view.Event {
+		return view.Event{At: epoch.Add(time.Duration(minute) * time.Minute), What: team.EventTaskCreated, ID: text, Text: text}
+	}
+	snap := view.Snapshot{Team: "demo", Events: []view.Event{event(60, "one"), event(61, "two")}}
+	for _, c := range []struct {
+		events []view.Event
+		want   string
+	}{
+		{[]view.Event{event(60, "one"), event(61, "two")}, ""},
+		{[]view.Event{event(60, "one"), event(61, "two"), event(2, "three")}, "three"},
+		{[]view.Event{event(60, "one"), event(61, "late"), event(61, "two"), event(2, "three")}, ""},
+		{[]view.Event{event(61, "two"), event(2, "three"), event(3, "four"), event(4, "five")}, "four five"},
+		{[]view.Event{event(5, "six"), event(6, "seven"), event(5, "six")}, "six seven"},
+	} {
+		talk.snapshot(snap, nil, false)
+		out.Reset()
+		snap.Events = c.events
+		talk.snapshot(snap, nil, false)
+		var got []string
+		for line := range strings.Lines(out.String()) {
+			_, what, _ := strings.Cut(strings.TrimSuffix(line, ".\n"), ": ")
+			got = append(got, what)
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("told %q, want %q", got, c.want)
+		}
+	}
+}
+
 // TestPlainUnread checks that while a team cannot be read the words that answer from the last facts say so and
 // of when these are, and that it is told once when the team can be read again.
 func TestPlainUnread(t *testing.T) {
