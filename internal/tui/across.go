@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/teamctl/teamctl/internal/plain"
 	"github.com/teamctl/teamctl/internal/view"
@@ -14,49 +13,8 @@ import (
 type across struct {
 	path string // "" while the changes of one member are shown
 	from string // the member whose changes were shown
-	list []crossed
+	list []view.Across
 	runs []int // lines of the drawing that begin changes which another member touches, too
-}
-
-// crossed is the file of one member.
-type crossed struct {
-	changes view.Changes
-	files   []view.FileDiff
-	file    view.FileDiff
-	marks   []bool   // its lines that others touch, too
-	same    []string // members that touch them
-	unknown []string // members whose lines cannot be compared with these
-}
-
-// cross compares a file of members with each other.
-func cross(path string, all []view.Changes) (out []crossed) {
-	for _, c := range all {
-		x := crossed{changes: c, files: view.ParseDiff(c.Patch)}
-		if i := slices.IndexFunc(x.files, func(f view.FileDiff) bool { return f.Path == path }); i >= 0 {
-			x.file = x.files[i]
-		}
-		x.marks = make([]bool, len(x.file.Lines))
-		out = append(out, x)
-	}
-	for i := range out {
-		x := &out[i]
-		for j, y := range out {
-			if i == j || y.file.Path == "" || x.file.Path == "" {
-				continue
-			}
-			lines, known := x.file.Crossed(y.file)
-			switch {
-			case !known && len(x.file.Lines) > 0 && len(y.file.Lines) > 0:
-				x.unknown = append(x.unknown, y.changes.Member)
-			case slices.Contains(lines, true):
-				x.same = append(x.same, y.changes.Member)
-			}
-			for k, is := range lines {
-				x.marks[k] = x.marks[k] || is
-			}
-		}
-	}
-	return out
 }
 
 // goAcross shows the selected file as all members change it.
@@ -95,7 +53,7 @@ func (r *run) openCrossed(it item) {
 		return
 	}
 	x := m.across.list[it.cross-1]
-	m.changes, m.files, m.since = x.changes, x.files, ""
+	m.changes, m.files, m.since = x.Changes, x.Files, ""
 	r.leaveAcross()
 	m.refresh()
 	m.enterDiff()
@@ -143,18 +101,7 @@ func (r *run) readAcross() {
 		if err != nil {
 			return func(m *model) { m.fail("", err, "") }
 		}
-		names := []string{from}
-		var all []view.Changes
-		for i := 0; i < len(names); i++ {
-			c, err := t.Changes(ctx, names[i], "")
-			if err != nil {
-				c = view.Changes{Member: names[i], Why: err.Error()}
-			}
-			if all = append(all, c); i == 0 {
-				names = append(names, slices.Sorted(slices.Values(c.Also[path]))...)
-			}
-		}
-		list := cross(path, all)
+		list, _ := view.ReadAcross(ctx, t, path, from) // an error is shown in its place
 		return func(m *model) {
 			m.merges = merges
 			if m.across.path == path && m.across.from == from {
@@ -168,25 +115,25 @@ func (r *run) readAcross() {
 func (m *model) crossRows() group {
 	s := group{id: "across", title: plain.Visible(m.across.path), note: "reading what the members have changed"}
 	for i, x := range m.across.list {
-		name := x.changes.Member
+		name := x.Changes.Member
 		s.items = append(s.items, item{
 			id: crossID(name), cross: i + 1, text: name,
 			on: view.Target{Thing: view.OnChange, Member: m.memberOf(name), Change: &view.Change{Path: m.across.path}},
 			line: func(w int) string {
 				sign, said := " ", view.Clean(name)
-				if len(x.same) > 0 {
+				if same := x.SameWords(); same != "" {
 					sign = m.style.Yellow("!")
-					said += "  " + m.style.Yellow("same lines as "+view.Clean(strings.Join(x.same, " ")))
+					said += "  " + m.style.Yellow(same)
 				}
-				if len(x.unknown) > 0 {
-					said += "  other base than " + view.Clean(strings.Join(x.unknown, " "))
+				if other := x.UnknownWords(); other != "" {
+					said += "  " + other
 				}
-				counts := m.style.Green(fmt.Sprintf("+%d", x.file.Added)) + " " + m.style.Red(fmt.Sprintf("-%d", x.file.Removed))
+				counts := m.style.Green(fmt.Sprintf("+%d", x.File.Added)) + " " + m.style.Red(fmt.Sprintf("-%d", x.File.Removed))
 				switch {
-				case x.file.Path == "":
+				case x.File.Path == "":
 					counts = "-"
-				case x.file.Added+x.file.Removed == 0:
-					counts = x.file.State
+				case x.File.Added+x.File.Removed == 0:
+					counts = x.File.State
 				}
 				return columns(w, " ", []string{sign, said, counts}, []int{1, 0, clamp(view.Width(counts), 9, max(9, w/3))})
 			},
@@ -210,28 +157,21 @@ func (m *model) crossLines(it item, width, height int) []string {
 		return nil
 	}
 	x := m.across.list[it.cross-1]
-	head := m.style.Bold(view.Cut(view.Clean(x.changes.Member), width))
-	if said := x.changes.Compared(); said != "" {
+	head := m.style.Bold(view.Cut(view.Clean(x.Changes.Member), width))
+	if said := x.Changes.Compared(); said != "" {
 		head = view.Cut(head+"  "+said, width)
 	}
-	if x.file.Path == "" {
-		why := view.Clean(x.changes.Why)
-		if why == "" {
-			why = "its content is not shown: " + plain.Visible(m.across.path) + " is large, or no file of text"
-			if !slices.Contains(x.changes.Untracked, m.across.path) {
-				why = "no change of " + plain.Visible(m.across.path) + " any more"
-			}
-		}
+	if why := x.Why(); why != "" {
 		return append([]string{head}, wrapped(why, width)...)
 	}
-	d := m.drawFile(x.file, x.changes.Comments, width, -1, func(i int) string {
-		if x.marks[i] {
+	d := m.drawFile(x.File, x.Changes.Comments, width, -1, func(i int) string {
+		if x.Marks[i] {
 			return m.style.Yellow("!")
 		}
 		return " "
 	})
-	for i, is := range x.marks {
-		if is && (i == 0 || !x.marks[i-1]) && d.at[i] > 0 {
+	for i, is := range x.Marks {
+		if is && (i == 0 || !x.Marks[i-1]) && d.at[i] > 0 {
 			m.across.runs = append(m.across.runs, d.at[i]+1)
 		}
 	}

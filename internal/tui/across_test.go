@@ -105,7 +105,7 @@ func TestAcrossScrolls(t *testing.T) {
 		m := shownOf(crowd(8), cols, 24)
 		m.at = inChanges
 		r := &run{m: m}
-		m.across = across{path: "f", from: "worker-1", list: cross("f", []view.Changes{{Member: "worker-1", Patch: b.String()}, {Member: "worker-2", Patch: b.String()}})}
+		m.across = across{path: "f", from: "worker-1", list: view.AcrossMembers("f", []view.Changes{{Member: "worker-1", Patch: b.String()}, {Member: "worker-2", Patch: b.String()}})}
 		m.refresh()
 		m.choose(crossID("worker-2"))
 		seen := []int{}

@@ -169,7 +169,7 @@ func (m *model) changeTarget(it item) view.Target {
 	t := it.on
 	c := *t.Change
 	if it.cross > 0 && it.cross <= len(m.across.list) {
-		of := m.across.list[it.cross-1].changes
+		of := m.across.list[it.cross-1].Changes
 		c.Drafts, c.Reviewed = of.Drafts(), of.Reviewed[c.Path]
 		t.Change = &c
 		return t
