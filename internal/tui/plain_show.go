@@ -87,6 +87,8 @@ func (t *talk) look(name, rest string) bool {
 		t.screen(rest)
 	case "changes":
 		t.changesOf(rest)
+	case "across":
+		t.acrossOf(rest)
 	case "merges":
 		t.merges()
 	case "log":
@@ -302,16 +304,12 @@ func (t *talk) changesOf(name string) {
 		if c.Reviewed[f.Path] {
 			reviewed = ", reviewed"
 		}
-		t.say("file %s, %s, %s more, %d fewer%s", f.Path, f.State, counted(f.Added, "line"), f.Removed, reviewed)
-		for _, l := range f.Lines {
-			switch l.Kind {
-			case view.Added:
-				t.say("line %d new: %s", l.New, l.Text)
-			case view.Removed:
-				t.say("line %d removed: %s", l.Old, l.Text)
-			default:
-			}
+		also := ""
+		if others := c.Also[f.Path]; len(others) > 0 {
+			also = ", also changed by " + strings.Join(others, " ")
 		}
+		t.say("file %s, %s, %s%s%s", f.Path, f.State, sizeWords(f), reviewed, also)
+		t.lines(f, nil)
 	}
 	for _, f := range c.Untracked {
 		t.say("file %s, not in git", f)
@@ -329,6 +327,54 @@ func (t *talk) changesOf(name string) {
 			answer = ", answer: " + x.Answer
 		}
 		t.say("comment %s, %s, %s: %s%s", x.Name, x.State, where, view.Clean(x.Text), view.Clean(answer))
+	}
+}
+
+// acrossOf writes a file of a member as all members change it: "worker-1 cart.go".
+func (t *talk) acrossOf(what string) {
+	member, path, _ := strings.Cut(what, " ")
+	if path = strings.TrimSpace(path); path == "" {
+		t.say("which member and file: across MEMBER FILE.")
+		return
+	}
+	list, err := view.ReadAcross(t.ctx, t.team, path, member)
+	switch {
+	case err != nil:
+		t.fail(err)
+		return
+	case len(list) == 1:
+		t.say("no other member changes %s.", path)
+		return
+	}
+	t.say("file %s of %d members", path, len(list))
+	for _, x := range list {
+		said := []string{x.Changes.Member, x.Changes.Compared(), x.Why(), x.SameWords(), x.UnknownWords()}
+		if x.File.Path != "" {
+			said[2] = sizeWords(x.File)
+		}
+		t.say("member %s", strings.Join(slices.DeleteFunc(said, func(s string) bool { return s == "" }), ", "))
+		t.lines(x.File, x.Marks)
+	}
+}
+
+func sizeWords(f view.FileDiff) string {
+	return fmt.Sprintf("%s more, %d fewer", counted(f.Added, "line"), f.Removed)
+}
+
+// lines writes the changed lines of a file, and which of them others touch, too.
+func (t *talk) lines(f view.FileDiff, marks []bool) {
+	for i, l := range f.Lines {
+		also := ""
+		if i < len(marks) && marks[i] {
+			also = ", touched by others"
+		}
+		switch l.Kind {
+		case view.Added:
+			t.say("line %d new%s: %s", l.New, also, l.Text)
+		case view.Removed:
+			t.say("line %d removed%s: %s", l.Old, also, l.Text)
+		default:
+		}
 	}
 }
 

@@ -272,3 +272,35 @@ func TestPlainUnread(t *testing.T) {
 		t.Errorf("told:\n%s", out.String())
 	}
 }
+
+// TestPlainAcross checks that the changes of a member name the others that change a file, and that the file is
+// written as each of them has it, with the lines that more than one touches.
+func TestPlainAcross(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	talk := &talk{p: &Plain{Out: &out}, ctx: t.Context(), team: &overlapping{}, have: true}
+	const two = "member worker-2, against main, 2 lines more, 2 fewer, same lines as worker-1, other base than worker-4\n" +
+		"line 40 removed, touched by others: func (c *Cart) Total() Money {\nline 41 removed, touched by others:     return c.sum\n"
+	for _, c := range []struct {
+		line string
+		want []string
+		not  string
+	}{
+		{"changes worker-1", []string{"file cart.go, changed, ", ", also changed by worker-4 worker-2 worker-3\n"}, "touched"},
+		{"across worker-1 cart.go", []string{"file cart.go of 4 members\n", two, "\nmember worker-3, against main, 1 line more, 0 fewer, other base than worker-4\nline 4 new: import"}, ""},
+		{"across worker-1 price.go", []string{"no other member changes price.go.\n"}, "file"},
+		{"across worker-1", []string{"which member and file: across MEMBER FILE.\n"}, "file "},
+	} {
+		out.Reset()
+		talk.line(c.line, time.Now())
+		got := out.String()
+		for _, w := range c.want {
+			if !strings.Contains(got, w) {
+				t.Errorf("%s: no %q in\n%s", c.line, w, got)
+			}
+		}
+		if c.not != "" && strings.Contains(got, c.not) {
+			t.Errorf("%s:\n%s", c.line, got)
+		}
+	}
+}

@@ -25,6 +25,7 @@ var plainWords = []word{
 	{"log", "TASK", "the output of the task's last attempt, and why it failed; log merge 3: that of the gate"},
 	{"merges", "", "the merges, the newest first"},
 	{"changes", "MEMBER", "what the member has changed, and the comments on it"},
+	{"across", "MEMBER FILE", "a file that the member changes, as all members change it"},
 	{"usage", "", "tokens and cost"},
 	{"put-off", "NUMBER TIME", "put off a need by its number, for 15m (the default) or 1h, or until it changes: change"},
 	{"take-up", "NUMBER", "take up again a need that is put off"},
