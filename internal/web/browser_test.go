@@ -16,7 +16,7 @@ import (
 // pages are the addresses of all kinds of documents.
 var pages = []string{
 	"/t/demo/needs", "/t/demo/members", "/t/demo/tasks", "/t/demo/board", "/t/demo/graph", "/t/demo/time", "/t/demo/mail", "/t/demo/changes", "/t/demo/usage",
-	"/t/demo/approval/1", "/t/demo/member/ann", "/t/demo/task/5", "/t/demo/changes/ann", "/t/demo/screen/ann",
+	"/t/demo/approval/1", "/t/demo/member/ann", "/t/demo/task/5", "/t/demo/changes/ann", "/t/demo/across/ann?file=x", "/t/demo/screen/ann",
 }
 
 // browse makes a page, and a tab that is logged in by a link as it is printed.

@@ -112,6 +112,14 @@ func (s *Server) fill(v visit, t view.Team, d *page.Doc) (err error) {
 		var c view.Changes
 		c, err = t.Changes(ctx, id, "")
 		d.Body = page.NewDiff(c)
+	case kind == "across" && id != "":
+		file := v.URL.Query().Get("file")
+		if file == "" {
+			return errNoPage
+		}
+		var list []view.Across
+		list, err = view.ReadAcross(ctx, t, file, id)
+		d.Body = page.NewAcross(file, id, list)
 	case kind == "approval" && id != "":
 		n, perr := strconv.ParseInt(id, 10, 64)
 		if perr != nil {

@@ -277,7 +277,7 @@ func TestViews(t *testing.T) {
 	r := newRig(t)
 	for _, path := range []string{
 		"/t/demo/needs", "/t/demo/members", "/t/demo/tasks", "/t/demo/board", "/t/demo/graph", "/t/demo/time", "/t/demo/mail", "/t/demo/changes", "/t/demo/usage",
-		"/t/demo/approval/1", "/t/demo/member/ann", "/t/demo/task/5", "/t/demo/changes/ann", "/t/demo/screen/ann",
+		"/t/demo/approval/1", "/t/demo/member/ann", "/t/demo/task/5", "/t/demo/changes/ann", "/t/demo/across/ann?file=x", "/t/demo/screen/ann",
 	} {
 		text := r.body(path)
 		if strings.Contains(text, "<script>") || strings.Contains(text, " style=") || strings.Contains(text, " on") && regexp.MustCompile(`<[^>]* on[a-z]+=`).MatchString(text) {
@@ -295,7 +295,7 @@ func TestViews(t *testing.T) {
 			t.Errorf("%s: %s", path, p)
 		}
 	}
-	for _, path := range []string{"/t/other/needs", "/t/demo/nothing", "/t/demo/approval/9", "/t/demo/approval/x", "/t/demo/member/bob", "/t/..%2f..%2fetc/needs"} {
+	for _, path := range []string{"/t/other/needs", "/t/demo/nothing", "/t/demo/approval/9", "/t/demo/approval/x", "/t/demo/member/bob", "/t/demo/across/ann", "/t/demo/across?file=x", "/t/..%2f..%2fetc/needs"} {
 		if res := r.do(http.MethodGet, path, "", nil); res.StatusCode != http.StatusNotFound {
 			t.Errorf("%s: %s", path, res.Status)
 		}

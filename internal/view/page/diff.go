@@ -28,6 +28,7 @@ type DiffFile struct {
 type DiffRow struct {
 	view.DiffLine
 	Pieces   []Piece // the text
+	Crossed  bool    // other members touch it, too
 	Comments []view.Comment
 }
 
@@ -80,14 +81,7 @@ func NewDiff(c view.Changes) Diff {
 	at := map[string]int{}
 	for _, f := range view.ParseDiff(c.Patch) {
 		x := DiffFile{FileDiff: f, Member: c.Member, Reviewed: c.Reviewed[f.Path], Also: c.Also[f.Path]}
-		lines := slices.Clone(f.Lines)
-		for i, l := range lines {
-			lines[i].Text = plain.Text(l.Text)
-		}
-		texts := pieces(lines)
-		for i, l := range f.Lines {
-			x.Rows = append(x.Rows, DiffRow{DiffLine: l, Pieces: texts[i]})
-		}
+		x.Rows = rowsOf(f)
 		at[f.Path] = len(d.Files)
 		d.Files = append(d.Files, x)
 	}
@@ -106,6 +100,43 @@ func NewDiff(c view.Changes) Diff {
 		}
 	}
 	return d
+}
+
+func rowsOf(f view.FileDiff) (rows []DiffRow) {
+	lines := slices.Clone(f.Lines)
+	for i, l := range lines {
+		lines[i].Text = plain.Text(l.Text)
+	}
+	texts := pieces(lines)
+	for i, l := range f.Lines {
+		rows = append(rows, DiffRow{DiffLine: l, Pieces: texts[i]})
+	}
+	return rows
+}
+
+// Across is a file of a member as all members that change it have it.
+type Across struct {
+	Path, Member string
+	List         []AcrossMember
+}
+
+// AcrossMember is the file of one of them.
+type AcrossMember struct {
+	view.Across
+	Rows []DiffRow
+}
+
+// NewAcross marks the lines that more than one member touches.
+func NewAcross(path, member string, list []view.Across) Across {
+	a := Across{Path: path, Member: member}
+	for _, x := range list {
+		m := AcrossMember{x, rowsOf(x.File)}
+		for i := range m.Rows {
+			m.Rows[i].Crossed = x.Marks[i]
+		}
+		a.List = append(a.List, m)
+	}
+	return a
 }
 
 // Round says how far the comments that were sent last have come, "" for none.

@@ -71,3 +71,32 @@ func TestChangedWords(t *testing.T) {
 		t.Error("the heading of a file in the report has changed")
 	}
 }
+
+// TestAcross checks that a file that others change leads to the file as all of them have it, in which the
+// lines are marked that more than one touches.
+func TestAcross(t *testing.T) {
+	t.Parallel()
+	patch := func(line string) string {
+		return "diff --git a/a&b b/a&b\nindex 1111111..2222222 100644\n--- a/a&b\n+++ b/a&b\n@@ -1,3 +1,3 @@\n one\n-two\n+" + line + "\n three\n@@ -20,2 +20,3 @@\n more\n+" + line + " <b>\n end\n"
+	}
+	ann := view.Changes{Member: "ann", Against: "main", Patch: patch("ann"), Also: map[string][]string{"a&b": {"bob", "cart"}}}
+	bob := view.Changes{Member: "bob", Against: "main", Patch: strings.ReplaceAll(patch("bob"), "@@ -20,2 +20,3 @@\n more", "@@ -30,2 +30,3 @@\n other")}
+	text := liveText(t, Doc{Kind: "changes", ID: "ann", Team: "demo", Body: NewDiff(ann)})
+	if !strings.Contains(text, `<a href="/t/demo/across/ann?file=a%26b">a&amp;b as all members change it</a>`) {
+		t.Errorf("no link:\n%s", text)
+	}
+	ann.Also = nil
+	if text := liveText(t, Doc{Kind: "changes", ID: "ann", Team: "demo", Body: NewDiff(ann)}); strings.Contains(text, "across") {
+		t.Errorf("a link on a file of one member:\n%s", text)
+	}
+	list := view.AcrossMembers("a&b", []view.Changes{ann, bob, {Member: "cart", Why: "it <has> exited"}})
+	text = liveText(t, Doc{Kind: "across", ID: "ann", Team: "demo", Body: NewAcross("a&b", "ann", list)})
+	for _, want := range []string{
+		"<h1>a&amp;b as all members change it</h1>", `<a href="/t/demo/changes/bob">bob</a>`, "<b>! same lines as ann</b>", "<b>! same lines as bob</b>", "it &lt;has&gt; exited",
+		`<span class="ln">! 2</span><code>-`, `<span class="ln">! 2</span><code>&#43;`, `<span class="ln">21</span><code>&#43;ann &lt;b&gt;`, `<span class="ln">31</span><code>&#43;bob &lt;b&gt;`, `aria-current="page">changes`,
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}

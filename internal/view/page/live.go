@@ -34,7 +34,7 @@ func file(name string) []byte {
 // Doc is a document of the live page.
 type Doc struct {
 	// Kind is a view (needs, members, tasks, board, graph, time, mail, changes, usage), a thing
-	// (approval, member, task, screen), teams, welcome after a login, onward, which leads
+	// (approval, member, task, screen, across), teams, welcome after a login, onward, which leads
 	// to the path in Body, or closed, which says in Body why there is nothing else.
 	Kind     string
 	ID       string // of a thing
@@ -250,7 +250,7 @@ func (d Doc) Tabs() []Tab {
 	tasks := slices.ContainsFunc(d.Boards(), func(t Tab) bool { return t.Current })
 	var out []Tab
 	for _, kind := range []string{"needs", "members", "tasks", "mail", "changes", "usage"} {
-		out = append(out, Tab{kind, kind, kind == d.Kind || kind == "tasks" && tasks})
+		out = append(out, Tab{kind, kind, kind == d.Kind || kind == "tasks" && tasks || kind == "changes" && d.Kind == "across"})
 	}
 	if n := len(view.Waiting(d.Snapshot.Needs)); n > 0 {
 		out[0].Name += fmt.Sprintf(" (%d)", n)
