@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/teamctl/teamctl/internal/tui"
 )
 
 // TestNoFullScreen checks that teamctl alone opens no full screen for an agent at a terminal, and none at a terminal
@@ -48,5 +50,32 @@ func TestMergedMemberHasIt(t *testing.T) {
 	_, lacks, said := strings.Cut(text, "not rebased yet:")
 	if !strings.Contains(text, "builder merged into") || !said || !strings.Contains(lacks, "other") || strings.Contains(lacks, "builder") {
 		t.Errorf("%s", text)
+	}
+}
+
+// TestDrawsASCII checks that the flag comes before ui.yaml, and that before the locale and the terminal.
+func TestDrawsASCII(t *testing.T) {
+	yes, no := true, false
+	for _, c := range []struct {
+		flags        screenFlags
+		file         *bool
+		locale, term string
+		want         bool
+	}{
+		{locale: "C.UTF-8", term: "xterm-256color"},
+		{locale: "C", term: "xterm-256color", want: true},
+		{locale: "C.UTF-8", term: "linux", want: true},
+		{locale: "C.UTF-8", term: "vt100", want: true},
+		{locale: "C.UTF-8", term: "vt220-8bit", want: true},
+		{file: &no, locale: "C.UTF-8", term: "linux"},
+		{file: &yes, locale: "C.UTF-8", term: "xterm", want: true},
+		{flags: screenFlags{asciiSaid: true}, file: &yes, locale: "C", term: "linux"},
+		{flags: screenFlags{asciiSaid: true, ascii: true}, file: &no, locale: "C.UTF-8", term: "xterm", want: true},
+	} {
+		t.Setenv("LC_ALL", c.locale)
+		t.Setenv("TERM", c.term)
+		if got := c.flags.drawsASCII(tui.Config{ASCII: c.file}); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"golang.org/x/term"
@@ -48,12 +49,14 @@ func colorful() bool {
 	if os.Getenv("NO_COLOR") != "" {
 		return false
 	}
+	name := os.Getenv("TERM")
+	return name != "dumb" && !decTerminal() && !strings.HasSuffix(name, "-m") && !strings.HasSuffix(name, "-mono")
+}
+
+// decTerminal reports whether the terminal is one of DEC's, which have neither colours nor UTF-8.
+func decTerminal() bool {
 	kind, _, _ := strings.Cut(os.Getenv("TERM"), "-")
-	switch kind {
-	case "dumb", "vt52", "vt100", "vt102", "vt220", "vt320", "vt420":
-		return false
-	}
-	return !strings.HasSuffix(os.Getenv("TERM"), "-m") && !strings.HasSuffix(os.Getenv("TERM"), "-mono")
+	return slices.Contains([]string{"vt52", "vt100", "vt102", "vt220", "vt320", "vt420"}, kind)
 }
 
 // size returns the size of the terminal, or 80x24.

@@ -160,7 +160,8 @@ func (f screenFlags) plainBy(inFile bool) string {
 	return ""
 }
 
-// drawsASCII reports whether only ASCII is drawn: the flag before ui.yaml, and that before the locale.
+// drawsASCII reports whether only ASCII is drawn: the flag before ui.yaml, and that before the locale and the
+// terminal. The font of the Linux console has not all signs.
 func (f screenFlags) drawsASCII(conf tui.Config) bool {
 	switch {
 	case f.asciiSaid:
@@ -168,7 +169,7 @@ func (f screenFlags) drawsASCII(conf tui.Config) bool {
 	case conf.ASCII != nil:
 		return *conf.ASCII
 	}
-	return !unicodeLocale()
+	return !unicodeLocale() || decTerminal() || os.Getenv("TERM") == "linux"
 }
 
 // screenConfig reads ui.yaml. A mistake in it keeps nobody from the screen: notice says where it is.
