@@ -30,6 +30,7 @@ type MemberUsage struct {
 	InputTokens  int64       `json:"input_tokens"`
 	CachedTokens int64       `json:"cached_tokens"`
 	OutputTokens int64       `json:"output_tokens"`
+	Uncounted    int64       `json:"uncounted_requests,omitempty"` // not in the tokens, or in part: they ended before their answer
 	CostUSD      float64     `json:"cost_usd"`
 	CostKnown    bool        `json:"cost_known,omitempty"` // cost_usd is complete, even if it is zero
 	Budget       team.Budget `json:"budget,omitzero"`
@@ -46,8 +47,13 @@ type LimitedAgent struct {
 func usageOf(u team.Usage, b team.Budget) MemberUsage {
 	return MemberUsage{
 		InputTokens: u.InputTokens, CachedTokens: u.CachedTokens, OutputTokens: u.OutputTokens, CostUSD: u.CostUSD, CostKnown: u.CostKnown,
-		Budget: b, Share: b.Share(u),
+		Uncounted: u.Unknown, Budget: b, Share: b.Share(u),
 	}
+}
+
+// nothingTold reports whether there were requests, of none of which the usage is known.
+func nothingTold(u team.Usage) bool {
+	return u.Unknown > 0 && u.InputTokens == 0 && u.OutputTokens == 0
 }
 
 // Usage returns the team's usage.
@@ -68,7 +74,8 @@ func (t *Team) Usage(ctx context.Context) (Usage, error) {
 			continue
 		}
 		m := usageOf(used, q.Budgets.Members[r.Name])
-		m.Name, m.Agent, m.Counted = r.Name, r.Spec.Agent, counted
+		m.Name, m.Agent = r.Name, r.Spec.Agent
+		m.Counted = counted && !nothingTold(used)
 		key, err := t.limitKey(ctx, r)
 		if err != nil {
 			return out, err
@@ -79,7 +86,7 @@ func (t *Team) Usage(ctx context.Context) (Usage, error) {
 		out.Members = append(out.Members, m)
 	}
 	out.Team = usageOf(q.Team(), q.Budgets.Team)
-	out.Team.Counted = len(q.Spent)+len(q.Turns) > 0
+	out.Team.Counted = len(q.Spent)+len(q.Turns) > 0 && !nothingTold(q.Team())
 	for _, a := range slices.Sorted(maps.Keys(q.Limited)) {
 		out.Limited = append(out.Limited, LimitedAgent{a, q.Limited[a]})
 	}

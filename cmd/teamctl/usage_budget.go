@@ -183,6 +183,9 @@ func (a *app) usageTable(u tool.Usage) {
 	rows = append(rows, row("(team)", u.Team))
 	a.out.table([]string{"MEMBER", "AGENT", "INPUT", "CACHED", "OUTPUT", "COST", "BUDGET"}, rows, false)
 	for _, m := range u.Members {
+		if m.Uncounted > 0 {
+			a.out.note("%s: %s ended before their answer, and what they took is not known", m.Name, plural(int(m.Uncounted), "request"))
+		}
 		if m.Held != "" {
 			a.out.note("%s gets no prompts: %s", m.Name, printable(m.Held))
 		}
