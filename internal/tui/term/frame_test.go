@@ -84,3 +84,13 @@ func TestFrameAfterLoss(t *testing.T) {
 		t.Errorf("after two changes of the size: %q", got)
 	}
 }
+
+// TestNoStrings checks that terminals which would show them get neither title nor clipboard.
+func TestNoStrings(t *testing.T) {
+	for name, want := range map[string]bool{"xterm-256color": true, "tmux-256color": true, "linux": false, "vt100": false, "vt220": false} {
+		t.Setenv("TERM", name)
+		if got := len(titled("x")) > 0 && len(copied("x")) > 0; got != want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

@@ -26,9 +26,9 @@ func fullModes(mouse bool, title string) []byte {
 const plainModes = ansi.ResetStyle + ansi.ResetModeMouseNormal + ansi.ResetModeMouseButtonEvent + ansi.ResetModeMouseExtSgr +
 	ansi.ResetModeFocusEvent + ansi.ResetModeBracketedPaste + ansi.ShowCursor + ansi.SetModeAutoWrap + ansi.ResetModeAltScreenSaveCursor + "\x1b[23;2t"
 
-// titled sets the title of the window. The console of Linux has none, and would show it.
+// titled sets the title of the window.
 func titled(text string) []byte {
-	if os.Getenv("TERM") == "linux" {
+	if !takesStrings() {
 		return nil
 	}
 	return []byte(ansi.SetWindowTitle(text))
@@ -36,8 +36,15 @@ func titled(text string) []byte {
 
 // copied sets the clipboard.
 func copied(text string) []byte {
-	if os.Getenv("TERM") == "linux" {
+	if !takesStrings() {
 		return nil
 	}
 	return []byte(ansi.SetSystemClipboard(text))
+}
+
+// takesStrings reports whether the terminal knows strings for an operating system command. The console
+// of Linux and a VT100 have neither title nor clipboard, and show them.
+func takesStrings() bool {
+	name := os.Getenv("TERM")
+	return name != "linux" && !strings.HasPrefix(name, "vt1") && !strings.HasPrefix(name, "vt2")
 }
