@@ -48,9 +48,15 @@ func TestFault14BackoffOverClockJumpAndRestart(t *testing.T) {
 			s := r.supervisor()
 			r.spawn(s, "a", team.RestartAlways)
 			mkdir(t, string(r.layout.Bundle("a")))
-			began := time.Now()
-			r.m.agent(r.layout, "a").end(backends.Exit{Known: true, Code: 1})
-			r.waitState("a", team.Backoff)
+			var began time.Time
+			for m := r.waitState("a", team.Running); m.Observed != team.Backoff; { // a pause may pass unseen; the next one is longer
+				before := m.Generation
+				began = time.Now()
+				r.m.agent(r.layout, "a").end(backends.Exit{Known: true, Code: 1})
+				m = r.wait("a", "down", func(m ledger.Member) bool {
+					return m.Observed == team.Backoff || m.Observed == team.Running && m.Generation != before
+				})
+			}
 			s.Close()
 			c.move(by)
 			r.supervisor()
