@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"os"
 	"slices"
-	"strings"
 	"sync/atomic"
 
 	"github.com/charmbracelet/colorprofile"
@@ -176,10 +175,8 @@ func cellsOf(line string, cols int, profile colorprofile.Profile) []cell {
 		pen, shown style
 		state      byte
 	)
-	parser := ansi.GetParser()
-	defer ansi.PutParser(parser)
 	for line != "" && len(row) < cols {
-		seq, width, n, next := ansi.DecodeSequence(line, state, parser)
+		seq, width, n, next := ansi.DecodeSequence(line, state, nil)
 		state = next
 		line = line[n:]
 		switch {
@@ -199,8 +196,12 @@ func cellsOf(line string, cols int, profile colorprofile.Profile) []cell {
 			for range width - 1 {
 				row = append(row, cell{style: shown})
 			}
-		case strings.HasPrefix(seq, "\x1b[") && ansi.Cmd(parser.Command()) == 'm':
-			pen.read(parser.Params())
+		default:
+			c, ok := parseControl(seq)
+			if !ok || c.final != 'm' || c.prefix != 0 || c.intermediate != 0 {
+				continue
+			}
+			pen.read(c.params)
 			shown = pen.shown(profile)
 		}
 	}

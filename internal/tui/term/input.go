@@ -92,14 +92,12 @@ type input struct {
 // events returns what was read means, together with what was read before. Of nothing, the rest is
 // taken for whole.
 func (in *input) events(read []byte, at time.Time) (all []Event) {
-	parser := ansi.GetParser()
-	defer ansi.PutParser(parser)
 	b := append(in.rest, read...)
 	for len(b) > 0 {
 		if len(read) > 0 && len(b) < longestSequence && !whole(b) {
 			break
 		}
-		n, some := in.one(b, parser, at)
+		n, some := in.one(b, at)
 		all = append(all, some...)
 		b = b[n:]
 	}
@@ -135,7 +133,7 @@ const oldMouse = 6
 
 // one returns what the first character or sequence of b means, and its length. A byte that is not
 // UTF-8 means nothing: neither is it text, nor does a sequence begin with it.
-func (in *input) one(b []byte, parser *ansi.Parser, at time.Time) (n int, all []Event) {
+func (in *input) one(b []byte, at time.Time) (n int, all []Event) {
 	if b[0] != ansi.ESC {
 		r, size := utf8.DecodeRune(b)
 		if r == utf8.RuneError && size == 1 {
@@ -152,7 +150,7 @@ func (in *input) one(b []byte, parser *ansi.Parser, at time.Time) (n int, all []
 		bytes.HasPrefix(b[1:], []byte("\x1b[200~")), bytes.HasPrefix(b[1:], []byte("\x1b[201~")): // and then a paste
 		return 1, in.key("esc", at)
 	case next == ansi.ESC: // a sequence with Alt
-		_, _, n, _ = ansi.DecodeSequence(b[1:], ansi.NormalState, parser)
+		_, _, n, _ = ansi.DecodeSequence(b[1:], ansi.NormalState, nil)
 		if b[2] == 'O' {
 			n = min(3, len(b)-1)
 		}
@@ -168,25 +166,22 @@ func (in *input) one(b []byte, parser *ansi.Parser, at time.Time) (n int, all []
 		_, size := utf8.DecodeRune(b[1:])
 		return 1 + size, nil
 	}
-	_, _, n, _ = ansi.DecodeSequence(b, ansi.NormalState, parser)
-	if next != '[' || n < 3 || b[n-1] < '@' { // a string, or the beginning of a sequence
+	_, _, n, _ = ansi.DecodeSequence(b, ansi.NormalState, nil)
+	c, ok := parseControl(string(b[:n]))
+	if !ok { // a string, or the beginning of a sequence
 		return n, nil
 	}
-	return n, in.control(ansi.Cmd(parser.Command()), parser.Params(), at)
+	return n, in.control(c, at)
 }
 
 // control returns what a control sequence means.
-func (in *input) control(cmd ansi.Cmd, params ansi.Params, at time.Time) []Event {
-	param := func(i, or int) int {
-		n, _, _ := params.Param(i, or)
-		return n
-	}
-	final := cmd.Final()
+func (in *input) control(c control, at time.Time) []Event {
+	param, final := c.param, c.final
 	switch {
-	case cmd.Intermediate() != 0:
-	case cmd.Prefix() == '<' && (final == 'M' || final == 'm'):
+	case c.intermediate != 0:
+	case c.prefix == '<' && (final == 'M' || final == 'm'):
 		return in.mouse(param(0, 0), param(1, 1), param(2, 1), final == 'm', at)
-	case cmd.Prefix() != 0:
+	case c.prefix != 0:
 	case final == 'I' || final == 'O':
 		return []Event{{Kind: Focus, Focused: final == 'I', At: at}}
 	case final == 'u': // a terminal that tells modifiers so

@@ -15,12 +15,12 @@ type style struct {
 
 // read applies the parameters of Select Graphic Rendition (ECMA-48; xterm, "Control Sequences"). It
 // ignores blinking and hidden text, and takes every underline for a single one.
-func (s *style) read(params ansi.Params) {
+func (s *style) read(params []parameter) {
 	if len(params) == 0 {
 		*s = style{}
 	}
 	for i := 0; i < len(params); i++ {
-		n, more, _ := params.Param(i, 0)
+		n, more := max(params[i].n, 0), params[i].more
 		switch {
 		case n == 0:
 			*s = style{}
@@ -33,8 +33,7 @@ func (s *style) read(params ansi.Params) {
 		case n == 4:
 			s.underline = true
 			if more && i+1 < len(params) { // 4:0 is none, 4:3 a curly one
-				kind, _, _ := params.Param(i+1, 0)
-				s.underline = kind != 0
+				s.underline = params[i+1].n != 0
 			}
 		case n == 7:
 			s.reverse = true
@@ -65,25 +64,55 @@ func (s *style) read(params ansi.Params) {
 		case n == 49:
 			s.bg = nil
 		case n == 38 || n == 48 || n == 58: // 58 is the colour of an underline
-			var c color.Color
-			used := ansi.ReadStyleColor(params[i:], &c)
+			c, used, ok := extended(params[i:])
+			if !ok { // what follows cannot be told apart
+				return
+			}
 			switch n {
 			case 38:
 				s.fg = c
 			case 48:
 				s.bg = c
 			}
-			if used == 0 { // what follows cannot be told apart
-				return
-			}
 			i += used - 1
 			continue
 		}
 		for more && i+1 < len(params) { // parameters of this one
 			i++
-			_, more, _ = params.Param(i, 0)
+			more = params[i].more
 		}
 	}
+}
+
+// extended parses the colour after 38, 48 or 58: "5;n", "2;r;g;b", "5:n", "2:r:g:b", "2:space:r:g:b". It
+// returns the number of parameters that it has used, with that.
+func extended(params []parameter) (c color.Color, used int, ok bool) {
+	for used = 1; params[used-1].more && used < len(params); used++ {
+	}
+	of := params[1:used] // with colons
+	if used == 1 {
+		if of = params[1:]; len(of) == 0 {
+			return nil, 0, false
+		}
+		n := map[int]int{2: 4, 5: 2}[of[0].n]
+		if n == 0 || len(of) < n {
+			return nil, 0, false
+		}
+		of, used = of[:n], 1+n
+	}
+	part := func(i int) uint8 { return uint8(min(max(of[i].n, 0), 255)) }
+	switch {
+	case of[0].n == 5 && len(of) >= 2:
+		c = ansi.IndexedColor(part(1))
+		if n := part(1); n < 16 {
+			c = ansi.BasicColor(n)
+		}
+	case of[0].n == 2 && len(of) == 4:
+		c = color.RGBA{part(1), part(2), part(3), 255}
+	case of[0].n == 2 && len(of) > 4:
+		c = color.RGBA{part(2), part(3), part(4), 255}
+	}
+	return c, used, true
 }
 
 // shown returns the style as a terminal with some colours has it.
