@@ -78,6 +78,15 @@ func TestLLMIsKilled(t *testing.T) {
 	for name, backend := range names {
 		r.thinker(name, backend)
 	}
+	t.Cleanup(func() {
+		for name := range names {
+			if t.Failed() { // what has become of its turn
+				trace, err := r.try(r.exe, "session", "show", name, "--trace")
+				why, _ := r.try(r.exe, "explain", name)
+				t.Logf("%s: %v\n%s%s", name, err, trace, why)
+			}
+		}
+	})
 	done := func(name string) bool {
 		list := r.entries(name)
 		return len(list) > 0 && list[len(list)-1].Content == llmDone
