@@ -75,13 +75,9 @@ func (c *canvas) redrawn() []byte {
 	if c.lost.Load() { // the next frame is written as a whole
 		return nil
 	}
-	lines := c.lines
-	c.clear(len(lines))
-	for y, line := range lines {
-		c.lines[y] = line
-		c.put(y, cellsOf(line, c.cols, c.profile))
-	}
-	return c.framed(c.cursor, c.x, c.y)
+	f := Frame{Lines: c.lines, Cursor: c.cursor, X: c.x, Y: c.y}
+	c.clear(len(c.lines))
+	return c.painted(f, nil)
 }
 
 // clear erases the screen.

@@ -93,7 +93,7 @@ type Terminal struct {
 	watcher                 sync.WaitGroup
 	once                    sync.Once
 
-	mu      sync.Mutex // of the following; held while a frame is painted
+	mu      sync.Mutex // of the following, but for canvas.lose; held while a frame is painted
 	canvas  *canvas
 	reading chan struct{} // closed to end the readers; nil while the terminal is lent
 	title   string
