@@ -46,7 +46,8 @@ func Main() (status int, handled bool) {
 //	                session of its own; write their pids to FILE; stay
 //	leave FILE      the same, but exit with status 3
 //	hide FILE       start a stubborn process in a session of its own, without its
-//	                environment and without a parent; write its pid to FILE; stay
+//	                environment and without a parent; write its pid to FILE when
+//	                it ignores signals; stay
 //	env KEY...      print "KEY=value" for each, stay
 func fake(args []string) int {
 	if len(args) == 0 {
@@ -138,8 +139,14 @@ func fake(args []string) int {
 	case "hide":
 		// The intermediate shell exits at once, so that the process has no
 		// parent in the tree.
-		c := exec.Command("sh", "-c", `env -i setsid "$0" fake stubborn >/dev/null 2>&1 & echo $!`, os.Args[0])
+		c := exec.Command("sh", "-c", `env -i setsid "$0" fake stubborn >"$1" 2>&1 & echo $!`, os.Args[0], arg(1)+".up")
 		out, err := c.Output()
+		pid, _ := strconv.Atoi(strings.TrimSpace(string(out)))
+		t := time.NewTicker(5 * time.Millisecond)
+		for up := false; !up && pid > 0 && syscall.Kill(pid, 0) == nil; <-t.C {
+			text, _ := os.ReadFile(arg(1) + ".up")
+			up = strings.Contains(string(text), "idle")
+		}
 		if err != nil || os.WriteFile(arg(1)+".new", out, 0o600) != nil || os.Rename(arg(1)+".new", arg(1)) != nil {
 			return 67
 		}
