@@ -443,9 +443,21 @@ func deletedInBrowser(t *testing.T, b *webtest.Browser) {
 	tab.Go(r.srv.URL + "/t/demo/member/ann")
 	tab.Press("message")
 	asks(tab)
+	const asksFirst = `!dispatchEvent(new Event('beforeunload', {cancelable: true}))`
+	if webtest.Eval[bool](tab, asksFirst) {
+		t.Error("the browser asks before an empty text is left")
+	}
 	tab.Types("look at task 5")
+	if !webtest.Eval[bool](tab, asksFirst) {
+		t.Error("the browser does not ask before a text is left")
+	}
+	const place = `JSON.stringify(document.querySelector('button[data-action=message]').getBoundingClientRect())`
+	at := webtest.Eval[string](tab, place)
 	exists(team.Errorf(team.CodeNotFound, "the ledger was removed"))
 	tab.Shows("the team was not found")
+	if now := webtest.Eval[string](tab, place); now != at {
+		t.Errorf("a button has moved from %s to %s", at, now)
+	}
 	tab.Until("the text", inField)
 	tab.Press("Send")
 	tab.Shows("there is no such team")
@@ -455,6 +467,7 @@ func deletedInBrowser(t *testing.T, b *webtest.Browser) {
 	tab.Press("message")
 	tab.Until("the text again", inField)
 	tab.Press("Cancel")
+	tab.Until("no question before leaving", `!(`+asksFirst+`)`)
 	exists(nil, view.Glance{Team: "demo"})
 	tab.Until("a page of now", `!document.getElementById('main').classList.contains('lost')`)
 	tab.Press("message")

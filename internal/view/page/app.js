@@ -143,8 +143,11 @@
         clearTimeout(pause);
         if (draft) pause = setTimeout(save, 800);
       };
+      const leaves = (e) => { if (text.value !== saved) e.preventDefault(); }; // the browser asks
+      window.addEventListener('beforeunload', leaves);
       box.returnValue = 'cancel';
       box.addEventListener('close', async () => {
+        window.removeEventListener('beforeunload', leaves);
         clearTimeout(pause);
         if (draft) {
           if (box.returnValue === 'send') await save();
