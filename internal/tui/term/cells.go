@@ -5,6 +5,7 @@ import (
 	"os"
 	"slices"
 	"sync/atomic"
+	"unicode/utf8"
 
 	"github.com/charmbracelet/colorprofile"
 	"github.com/charmbracelet/x/ansi"
@@ -21,6 +22,7 @@ type canvas struct {
 	cols    int
 	lines   []string // as in the frame
 	rows    [][]cell
+	spare   []cell // memory for a row
 	out     bytes.Buffer
 	pen     style
 	cursor  bool // shown
@@ -64,7 +66,9 @@ func (c *canvas) painted(f Frame, size func() (cols, rows int)) []byte {
 		}
 		if line != was {
 			c.lines[y] = line
-			c.put(y, cellsOf(line, c.cols, c.profile))
+			row := cellsOf(c.spare[:0], line, c.cols, c.profile)
+			c.put(c.rows[y], row, y)
+			c.rows[y], c.spare = row, c.rows[y]
 		}
 	}
 	return c.framed(f.Cursor, f.X, f.Y)
@@ -119,11 +123,9 @@ func (c *canvas) dip(s style) {
 // move is the number of bytes, about, that a new position of the cursor takes.
 const move = 8
 
-// put writes what differs in a row. What is written of a row with a character on whose width
+// put writes what differs in a row from what was there. What is written of a row with a character on whose width
 // terminals do not agree ends with it, since more than that character may have moved.
-func (c *canvas) put(y int, row []cell) {
-	was := c.rows[y]
-	c.rows[y] = row
+func (c *canvas) put(was, row []cell, y int) {
 	odd := func(r []cell) bool { return slices.ContainsFunc(r, func(x cell) bool { return x.drifts }) }
 	toEnd := odd(was) || odd(row)
 	empty := len(row) // from there on
@@ -164,14 +166,20 @@ func (c *canvas) moveTo(x, y, at int) {
 	}
 }
 
-// cellsOf returns the cells of a line of text with SGR sequences. It drops all other sequences.
-func cellsOf(line string, cols int, profile colorprofile.Profile) []cell {
-	row := make([]cell, 0, cols)
+// cellsOf adds the cells of a line of text with SGR sequences to an empty row, and returns it. It drops
+// all other sequences.
+func cellsOf(row []cell, line string, cols int, profile colorprofile.Profile) []cell {
+	row = slices.Grow(row, cols)
 	var (
 		pen, shown style
 		state      byte
 	)
 	for line != "" && len(row) < cols {
+		if state == 0 && isASCII(line[0]) && (len(line) == 1 || line[1] < utf8.RuneSelf) { // no mark follows, which saves the library
+			row = append(row, cell{text: line[:1], style: shown})
+			line = line[1:]
+			continue
+		}
 		seq, width, n, next := ansi.DecodeSequence(line, state, nil)
 		state = next
 		line = line[n:]
@@ -206,3 +214,6 @@ func cellsOf(line string, cols int, profile colorprofile.Profile) []cell {
 	}
 	return row
 }
+
+// isASCII reports whether a byte is a printable character alone.
+func isASCII(b byte) bool { return b >= ' ' && b < 0x7f }

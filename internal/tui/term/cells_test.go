@@ -19,7 +19,7 @@ func TestCombining(t *testing.T) {
 		"1\ufe0f\u20e3 x":         {"1", " ", "x"},
 	} {
 		var got []string
-		for _, c := range cellsOf(text, 80, colorprofile.TrueColor)[:len(want)] {
+		for _, c := range cellsOf(nil, text, 80, colorprofile.TrueColor)[:len(want)] {
 			got = append(got, c.text)
 		}
 		for i, w := range want {

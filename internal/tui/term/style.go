@@ -7,10 +7,47 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// style is how text is drawn. Colours are nil by default.
+// style is how text is drawn.
 type style struct {
-	fg, bg                                          color.Color
+	fg, bg                                          tint
 	bold, faint, italic, underline, reverse, strike bool
+}
+
+// tint is a colour in four bytes, since each cell has two: a kind, and the colour's number or its
+// red, green and blue. 0 is the terminal's default.
+type tint uint32
+
+const (
+	tintBasic tint = (iota + 1) << 24
+	tintIndexed
+	tintRGB
+	tintValue = 1<<24 - 1 // mask
+)
+
+func tintOf(c color.Color) tint {
+	switch c := c.(type) {
+	case nil:
+		return 0
+	case ansi.BasicColor:
+		return tintBasic | tint(c)
+	case ansi.IndexedColor:
+		return tintIndexed | tint(c)
+	}
+	r, g, b, _ := c.RGBA()
+	return tintRGB | tint(r>>8)<<16 | tint(g>>8)<<8 | tint(b>>8)
+}
+
+// color returns nil for the default.
+func (t tint) color() color.Color {
+	switch t &^ tintValue {
+	case tintBasic:
+		return ansi.BasicColor(t)
+	case tintIndexed:
+		return ansi.IndexedColor(t)
+	case tintRGB:
+		return color.RGBA{uint8(t >> 16), uint8(t >> 8), uint8(t), 255}
+	}
+	return nil
 }
 
 // read applies the parameters of Select Graphic Rendition (ECMA-48; xterm, "Control Sequences"). It
@@ -52,17 +89,17 @@ func (s *style) read(params []parameter) {
 		case n == 29:
 			s.strike = false
 		case n >= 30 && n <= 37:
-			s.fg = ansi.BasicColor(n - 30)
+			s.fg = tintBasic | tint(n-30)
 		case n >= 40 && n <= 47:
-			s.bg = ansi.BasicColor(n - 40)
+			s.bg = tintBasic | tint(n-40)
 		case n >= 90 && n <= 97:
-			s.fg = ansi.BasicColor(n - 90 + 8)
+			s.fg = tintBasic | tint(n-90+8)
 		case n >= 100 && n <= 107:
-			s.bg = ansi.BasicColor(n - 100 + 8)
+			s.bg = tintBasic | tint(n-100+8)
 		case n == 39:
-			s.fg = nil
+			s.fg = 0
 		case n == 49:
-			s.bg = nil
+			s.bg = 0
 		case n == 38 || n == 48 || n == 58: // 58 is the colour of an underline
 			c, used, ok := extended(params[i:])
 			if !ok { // what follows cannot be told apart
@@ -86,31 +123,32 @@ func (s *style) read(params []parameter) {
 
 // extended parses the colour after 38, 48 or 58: "5;n", "2;r;g;b", "5:n", "2:r:g:b", "2:space:r:g:b". It
 // returns the number of parameters that it has used, with that.
-func extended(params []parameter) (c color.Color, used int, ok bool) {
+func extended(params []parameter) (c tint, used int, ok bool) {
 	for used = 1; params[used-1].more && used < len(params); used++ {
 	}
 	of := params[1:used] // with colons
 	if used == 1 {
 		if of = params[1:]; len(of) == 0 {
-			return nil, 0, false
+			return 0, 0, false
 		}
 		n := map[int]int{2: 4, 5: 2}[of[0].n]
 		if n == 0 || len(of) < n {
-			return nil, 0, false
+			return 0, 0, false
 		}
 		of, used = of[:n], 1+n
 	}
-	part := func(i int) uint8 { return uint8(min(max(of[i].n, 0), 255)) }
+	part := func(i int) tint { return tint(min(max(of[i].n, 0), 255)) }
+	rgb := func(i int) tint { return tintRGB | part(i)<<16 | part(i+1)<<8 | part(i+2) }
 	switch {
 	case of[0].n == 5 && len(of) >= 2:
-		c = ansi.IndexedColor(part(1))
+		c = tintIndexed | part(1)
 		if n := part(1); n < 16 {
-			c = ansi.BasicColor(n)
+			c = tintBasic | n
 		}
 	case of[0].n == 2 && len(of) == 4:
-		c = color.RGBA{part(1), part(2), part(3), 255}
+		c = rgb(1)
 	case of[0].n == 2 && len(of) > 4:
-		c = color.RGBA{part(2), part(3), part(4), 255}
+		c = rgb(2)
 	}
 	return c, used, true
 }
@@ -122,19 +160,19 @@ func (s style) shown(p colorprofile.Profile) style {
 }
 
 // reduced returns the nearest colour that a terminal has.
-func reduced(c color.Color, p colorprofile.Profile) color.Color {
+func reduced(c tint, p colorprofile.Profile) tint {
 	switch {
-	case c == nil || p == colorprofile.TrueColor:
+	case c == 0 || p == colorprofile.TrueColor:
 		return c
 	case p == colorprofile.ANSI256:
-		if _, rgb := c.(color.RGBA); rgb {
-			return ansi.Convert256(c)
+		if c&^tintValue == tintRGB {
+			return tintOf(ansi.Convert256(c.color()))
 		}
 		return c
 	case p == colorprofile.ANSI:
-		return ansi.Convert16(c)
+		return tintOf(ansi.Convert16(c.color()))
 	}
-	return nil
+	return 0
 }
 
 // sequence changes what a terminal draws with from another style.
@@ -144,7 +182,7 @@ func (s style) sequence(was style) string {
 	}
 	var seq ansi.Style
 	if was.bold && !s.bold || was.faint && !s.faint || was.italic && !s.italic || was.underline && !s.underline ||
-		was.reverse && !s.reverse || was.strike && !s.strike || was.fg != nil && s.fg == nil || was.bg != nil && s.bg == nil {
+		was.reverse && !s.reverse || was.strike && !s.strike || was.fg != 0 && s.fg == 0 || was.bg != 0 && s.bg == 0 {
 		seq, was = seq.Reset(), style{}
 	}
 	add := func(is, was bool, f func() ansi.Style) {
@@ -159,10 +197,10 @@ func (s style) sequence(was style) string {
 	add(s.reverse, was.reverse, func() ansi.Style { return seq.Reverse(true) })
 	add(s.strike, was.strike, func() ansi.Style { return seq.Strikethrough(true) })
 	if s.fg != was.fg {
-		seq = seq.ForegroundColor(s.fg)
+		seq = seq.ForegroundColor(s.fg.color())
 	}
 	if s.bg != was.bg {
-		seq = seq.BackgroundColor(s.bg)
+		seq = seq.BackgroundColor(s.bg.color())
 	}
 	return seq.String()
 }

@@ -24,7 +24,7 @@ func TestColours(t *testing.T) {
 	} {
 		for i, p := range []colorprofile.Profile{colorprofile.TrueColor, colorprofile.ANSI256, colorprofile.ANSI, colorprofile.ASCII} {
 			c := canvas{}
-			for _, x := range cellsOf(line, 2, p) {
+			for _, x := range cellsOf(nil, line, 2, p) {
 				if x != blank {
 					c.dip(x.style)
 					c.out.WriteString(x.text)
