@@ -84,11 +84,11 @@ func (m *model) actionKeys(first ...string) (keys []string) {
 	if it.gone {
 		return nil
 	}
-	hints, order := map[string]string{}, []string{}
+	hints, order, short := map[string]string{}, []string{}, shortly()
 	for _, a := range m.actions() {
 		if a.Key != "" && a.ID != "add-task" && (a.ID != "merge-ready" || m.at == inChanges) {
 			title := a.Title
-			if s := shortly()[a.ID]; s != "" {
+			if s := short[a.ID]; s != "" {
 				title = s
 			}
 			hints[a.ID] = a.Key + " " + title

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/teamctl/teamctl/internal/plain"
 	"github.com/teamctl/teamctl/team"
@@ -81,8 +82,11 @@ func GroupOf(name string) string {
 	return head + "*"
 }
 
-// Actions returns all actions, in the order in which they are offered.
-func Actions() []Action {
+// Actions returns all actions, in the order in which they are offered. They are shared: do not change
+// them.
+func Actions() []Action { return allActions() }
+
+var allActions = sync.OnceValue(func() []Action {
 	approval, member, task, change := []Thing{OnApproval}, []Thing{OnMember}, []Thing{OnTask}, []Thing{OnChange}
 	return []Action{
 		{ID: "approve", Title: "approve", Key: "a", On: approval, Operation: "ApprovalAnswer", Command: "teamctl approvals approve {approval}", Page: true, When: Target.answerable},
@@ -152,13 +156,16 @@ func Actions() []Action {
 			Asks: "a number; higher is taken first", When: Target.open},
 		{ID: "delete-task", Title: "delete", On: task, Operation: "TaskUpdate", Command: "teamctl task rm {task}", Confirm: true, When: Target.hasTask},
 	}
-}
+})
 
 // ActionsOn returns the actions on a target, in order.
-func ActionsOn(t Target) []Action {
-	return slices.DeleteFunc(Actions(), func(a Action) bool {
-		return !slices.Contains(a.On, t.Thing) || a.When != nil && !a.When(t)
-	})
+func ActionsOn(t Target) (on []Action) {
+	for _, a := range Actions() {
+		if slices.Contains(a.On, t.Thing) && (a.When == nil || a.When(t)) {
+			on = append(on, a)
+		}
+	}
+	return on
 }
 
 // ActionByID returns an action by its ID.
