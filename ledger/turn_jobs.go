@@ -1,9 +1,11 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,16 +22,20 @@ const (
 	// A turn that has begun and whose process is gone, or that waits for its budget.
 	sqlJobBegun = `SELECT ` + jobCols + ` FROM turn_jobs WHERE session = ? AND state = 'queued' AND attempt > 0 ORDER BY rank DESC, id LIMIT 1`
 	sqlJobsOpen = `SELECT ` + jobCols + ` FROM turn_jobs WHERE session = ? AND state IN ('queued', 'running') ORDER BY id`
-	// Turns of a session, of all sessions of a member, or of all; the open ones by the indexes of their
-	// states, since each agent looks for its own at every change.
+	// Turns of a session, of all sessions of a member, or of all; the open ones, unordered, by the indexes
+	// of their states and without a temporary table, since each agent looks for its own at every change.
 	sqlJobList           = `SELECT ` + jobCols + ` FROM turn_jobs`
 	sqlJobsOfSession     = `session = ?1`
 	sqlJobsOfMember      = `session IN (SELECT session_key FROM sessions WHERE member = ?1)`
 	sqlJobsOrder         = ` ORDER BY id`
-	sqlOpenJobs          = sqlJobList + ` WHERE id IN (SELECT id FROM turn_jobs WHERE state = 'queued' UNION ALL SELECT id FROM turn_jobs WHERE state = 'running')` + sqlJobsOrder
-	sqlOpenJobsOfSession = sqlJobList + ` WHERE id IN (SELECT id FROM turn_jobs WHERE state = 'queued' AND ` + sqlJobsOfSession + ` UNION ALL SELECT id FROM turn_jobs WHERE state = 'running' AND ` + sqlJobsOfSession + `)` + sqlJobsOrder
-	sqlOpenJobsOfMember  = sqlJobList + ` WHERE id IN (SELECT id FROM turn_jobs WHERE state = 'queued' AND ` + sqlJobsOfMember + ` UNION ALL SELECT id FROM turn_jobs WHERE state = 'running' AND ` + sqlJobsOfMember + `)` + sqlJobsOrder
-	sqlJobPut            = `INSERT INTO turn_jobs(session, lane, cause, rank, hop, input, not_before, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`
+	sqlQueuedJobs        = sqlJobList + ` INDEXED BY idx_turn_jobs_queued WHERE state = 'queued'`
+	sqlRunningJobs       = sqlJobList + ` INDEXED BY idx_turn_jobs_running WHERE state = 'running'`
+	sqlOpenJobs          = sqlQueuedJobs + ` UNION ALL ` + sqlRunningJobs
+	sqlOpenJobsOfSession = sqlQueuedJobs + ` AND ` + sqlJobsOfSession + ` UNION ALL ` + sqlRunningJobs + ` AND ` + sqlJobsOfSession
+	sqlMemberJobs        = `SELECT ` + jobCols + ` FROM (SELECT j.* FROM sessions s CROSS JOIN turn_jobs j INDEXED BY idx_turn_jobs_`
+	sqlOpenJobsOfMember  = sqlMemberJobs + `queued ON j.session = s.session_key WHERE s.member = ?1 AND j.state = 'queued') UNION ALL ` +
+		sqlMemberJobs + `running ON j.session = s.session_key WHERE s.member = ?1 AND j.state = 'running')`
+	sqlJobPut = `INSERT INTO turn_jobs(session, lane, cause, rank, hop, input, not_before, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`
 	// A session's first job in line is the one of the highest rank, then the oldest. It
 	// is due, nothing of the session runs, and its lane has a place left. It works with
 	// what the one before it worked with, until its process notes something else.
@@ -150,7 +156,11 @@ func (l *Ledger) RenewTurns(ctx context.Context, member, generation string, leas
 // TurnJobs returns turns in the order in which they were queued.
 func (l *Ledger) TurnJobs(ctx context.Context, f JobFilter) ([]TurnJob, error) {
 	q, args := f.query()
-	return read(ctx, l.db, "read turns", scanJob, q, args...)
+	list, err := read(ctx, l.db, "read turns", scanJob, q, args...)
+	if f.Open {
+		slices.SortFunc(list, func(a, b TurnJob) int { return cmp.Compare(a.ID, b.ID) })
+	}
+	return list, err
 }
 
 func (f JobFilter) query() (q string, args []any) {
