@@ -145,6 +145,8 @@ type Runner struct {
 	Texts Texts
 	// Jitter returns the fraction of a pause to wait, 0 to 1; nil is random.
 	Jitter func() float64
+
+	between conversations
 }
 
 // Texts stores long texts outside the ledger.

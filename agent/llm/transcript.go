@@ -75,6 +75,8 @@ type transcript struct {
 	gone      map[string]bool // ids of calls whose input cannot be read
 	event     ledger.Entry    // the newest event, which is not part of requests
 	compacted int64           // seq of the newest compaction
+	upto      mark
+	stale     bool // it is to be read again: it was compacted, or lacks a file
 }
 
 // readTranscript reads the transcript of a session.
@@ -102,6 +104,9 @@ func readTranscript(ctx context.Context, s Sessions, texts Texts, session string
 	rest, err := s.Entries(ctx, session, after, 0)
 	if err != nil {
 		return nil, err
+	}
+	if n := len(rest); n > 0 {
+		t.upto = markOf(rest[n-1])
 	}
 	return &t, t.add(slices.DeleteFunc(rest, func(e ledger.Entry) bool { return compacted && e.Kind == ledger.EntryCompaction })...)
 }
@@ -135,6 +140,7 @@ func (t *transcript) whole(e *ledger.Entry, m *meta) {
 	}
 	read := func(name string) (string, bool) {
 		text, err := t.texts.Read(name)
+		t.stale = t.stale || err != nil
 		return text, err == nil
 	}
 	if m.Long != "" {

@@ -136,17 +136,28 @@ func (t *turn) mayAsk() error {
 	return nil
 }
 
-// read reads the conversation again.
-func (t *turn) read(ctx context.Context) (err error) {
-	t.entries, err = readTranscript(ctx, t.Sessions, t.Texts, t.Job.Session)
+// read reads what is new in the conversation, or all of it.
+func (t *turn) read(ctx context.Context) error {
+	if t.entries == nil {
+		t.entries = t.between.take(t.Job.Session)
+	}
+	ok, err := t.entries.more(ctx, t.Sessions, t.Job.Session)
+	if err == nil && !ok {
+		t.entries, err = readTranscript(ctx, t.Sessions, t.Texts, t.Job.Session)
+	}
 	return err
 }
 
 // boundary takes in unread mail, and commits the results of the calls before it.
 func (t *turn) boundary(ctx context.Context) (Verdict, error) {
-	v, err := t.desk.Take(ctx, Token{
-		Task: t.task(true), Source: t.source(), Rounds: t.rounds, Open: len(t.entries.open()) > len(t.ended), Results: t.ended,
-	})
+	conversation := t.entries
+	token := Token{Task: t.task(true), Source: t.source(), Rounds: t.rounds, Open: len(t.entries.open()) > len(t.ended), Results: t.ended}
+	t.hand() // a turn that steers this one may begin at once
+	v, err := t.desk.Take(ctx, token)
+	if err == nil && v != Steered {
+		t.entries = conversation
+		t.between.take(t.Job.Session)
+	}
 	switch {
 	case err != nil:
 		return v, err
@@ -305,7 +316,7 @@ func (t *turn) commit(ctx context.Context, doing string, write func(context.Cont
 	if err != nil {
 		return err
 	}
-	return t.entries.add(list...)
+	return t.entries.committed(list)
 }
 
 // end ends the job, after giving its open calls a result.
@@ -318,6 +329,7 @@ func (t *turn) end(ctx context.Context, state team.TurnState, why string, entrie
 	if ctx.Err() == nil && state.Ended() {
 		in.Claim = t.desk.Claim()
 	}
+	t.hand()
 	var ended ledger.EndedTurn
 	err := t.desk.Write(after, "end a turn", func(c context.Context) (err error) {
 		ended, err = t.Sessions.EndTurn(c, in)
