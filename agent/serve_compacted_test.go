@@ -17,6 +17,7 @@ import (
 // wordy is a model whose calls have long inputs, so that only a summary shortens its conversation.
 type wordy struct {
 	bytes   int    // of a conversation that it takes
+	most    int    // of one that it summarises; 0: any
 	last    int    // number of the first answer that calls nothing
 	summary func() // called for each summary; may be nil
 
@@ -24,6 +25,7 @@ type wordy struct {
 	asked   []model.Request // without those for summaries
 	answers int
 	sums    int
+	toSum   []model.Request // those for summaries
 }
 
 // price is what each request of wordy uses.
@@ -46,6 +48,10 @@ func (w *wordy) Stream(_ context.Context, r model.Request, _ func(model.Delta)) 
 	}
 	switch {
 	case len(r.Tools) == 0:
+		w.toSum = append(w.toSum, r)
+		if w.most > 0 && n > w.most {
+			return model.Answer{}, &model.Error{Kind: model.TooLong, Provider: "p", Text: "prompt is too long"}
+		}
 		w.sums++
 		if w.summary != nil {
 			w.summary()
@@ -148,6 +154,46 @@ func TestCompactedTurnIsBounded(t *testing.T) {
 			defer w.mu.Unlock()
 			if j.State != team.TurnFailed || !strings.Contains(j.Reason, fmt.Sprintf("iterations (%d)", most)) || w.answers+w.sums != most || w.sums < 2 {
 				t.Errorf("%s (%s) after %d answers and %d summaries", j.State, j.Reason, w.answers, w.sums)
+			}
+		})
+	}
+}
+
+// TestSummaryIsTooLong checks that what a model does not take to be summarised is made shorter from
+// its beginning, and that the turn fails if that is not enough.
+func TestSummaryIsTooLong(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		most  int
+		state team.TurnState
+	}{{100_000, team.TurnDone}, {1000, team.TurnFailed}} {
+		t.Run(fmt.Sprint(c.most), func(t *testing.T) {
+			t.Parallel()
+			w := &wordy{bytes: 250_000, most: c.most, last: 14}
+			s := newServed(t, echo("work", false, func(context.Context, string) string { return "worked" }))
+			s.model = w
+			s.start(ServeIn{First: "you are dev"})
+			s.tell("keep the name kumquat")
+			s.until("the turn to end", func() bool { jobs := s.turns(); return len(jobs) > 0 && jobs[0].State.Ended() })
+			j := s.turns()[0]
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			if j.State != c.state || c.state == team.TurnFailed && !strings.Contains(j.Reason, "cannot be compacted: p: prompt is too long") {
+				t.Errorf("%s (%s)", j.State, j.Reason)
+			}
+			if c.state == team.TurnDone && (w.sums < 2 || len(w.toSum) < 2*w.sums || len(w.toSum) > 4*w.sums) {
+				t.Errorf("%d summaries of %d requests for them", w.sums, len(w.toSum))
+			}
+			for i, r := range w.toSum {
+				text := flat(t, r)
+				if !strings.Contains(text, "you are dev") || !strings.Contains(text, "Use these headings") {
+					t.Errorf("request %d for a summary lacks the first entry, or the question", i+1)
+				}
+			}
+			for i, r := range w.asked {
+				if !strings.Contains(flat(t, r), "kumquat") {
+					t.Errorf("request %d has lost the task", i+1)
+				}
 			}
 		})
 	}

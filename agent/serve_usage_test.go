@@ -72,3 +72,49 @@ func TestUsageOfStoppedTurns(t *testing.T) {
 		}
 	}
 }
+
+// cutOnce is a model whose first answer is cut.
+type cutOnce struct {
+	usage team.Usage // reported of it
+	text  string     // said of it
+	asked int
+}
+
+func (m *cutOnce) Stream(_ context.Context, _ model.Request, on func(model.Delta)) (model.Answer, error) {
+	if m.asked++; m.asked > 1 {
+		return model.Answer{Stop: model.StopEnd, Message: model.Message{Role: model.RoleAssistant, Parts: []model.Part{{Text: "whole"}}},
+			Usage: team.Usage{InputTokens: 1000, OutputTokens: 5}}, nil
+	}
+	on(model.Delta{Text: m.text})
+	return model.Answer{Usage: m.usage}, &model.Error{Kind: model.Cut, Provider: "p", Text: "cut"}
+}
+
+func (m *cutOnce) Models(context.Context) ([]model.Info, error) { return nil, nil }
+
+// TestUsageOfCutStreams checks that a request which was cut and made again is counted: what was
+// reported of it, and that the rest is unknown.
+func TestUsageOfCutStreams(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		model cutOnce
+		want  team.Usage
+	}{
+		"before anything": {cutOnce{}, team.Usage{InputTokens: 1000, OutputTokens: 5}},
+		"reported":        {cutOnce{usage: team.Usage{InputTokens: 1000}}, team.Usage{InputTokens: 2000, OutputTokens: 5, Unknown: 1}},
+		"said":            {cutOnce{text: "who"}, team.Usage{InputTokens: 1000, OutputTokens: 5, Unknown: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newServed(t)
+			s.model = &c.model
+			s.start(ServeIn{First: "you are dev"})
+			s.tell("go")
+			s.said("whole")
+			s.rested()
+			var used team.Usage
+			if err := json.Unmarshal(s.turns()[0].Usage, &used); err != nil || used != c.want {
+				t.Errorf("the turn has used %+v, %v, want %+v", used, err, c.want)
+			}
+		})
+	}
+}

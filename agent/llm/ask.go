@@ -84,6 +84,9 @@ func (t *turn) stream(ctx context.Context, request func(context.Context) (model.
 		if said != "" {
 			t.desk.Line("[cut]")
 		}
+		if said != "" || a.Usage != (team.Usage{}) { // it was at work when it was cut
+			t.stopped(a.Usage)
+		}
 		var trouble *model.Error
 		if !errors.As(err, &trouble) {
 			return a, fail("ask %s: %v", t.setup.Model, err)

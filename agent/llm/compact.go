@@ -2,6 +2,7 @@ package llm
 
 import (
 	"context"
+	"slices"
 
 	"github.com/teamctl/teamctl/agent/model"
 	"github.com/teamctl/teamctl/ledger"
@@ -136,7 +137,7 @@ func (t *turn) summary(ctx context.Context, tr *transcript, newest int, keep str
 	if keep != "" {
 		ask += "\nKeep in any case: " + keep
 	}
-	a, err := t.stream(ctx, func(ctx context.Context) (model.Request, error) {
+	request := func(ctx context.Context) (model.Request, error) {
 		r, err := t.requestOf(ctx, old)
 		if n := len(r.Messages); n > 0 && r.Messages[n-1].Role == model.RoleUser {
 			last := &r.Messages[n-1]
@@ -146,9 +147,16 @@ func (t *turn) summary(ctx context.Context, tr *transcript, newest int, keep str
 		}
 		r.Tools, r.Ephemeral = nil, ""
 		return r, err
-	})
-	if k, ok := model.KindOf(err); ok && k == model.TooLong {
-		return "", fail("the conversation cannot be compacted: %v", err)
+	}
+	a, err := t.stream(ctx, request)
+	for k, ok := model.KindOf(err); ok && k == model.TooLong; k, ok = model.KindOf(err) {
+		later := old.later()
+		if later == nil {
+			return "", fail("the conversation cannot be compacted: %v", err)
+		}
+		t.desk.Line("%v: what came first is left out of the summary", err)
+		old = later
+		a, err = t.stream(ctx, request)
 	}
 	if err != nil {
 		return "", err
@@ -194,6 +202,32 @@ func (t *transcript) cut(tokens int) int {
 		}
 	}
 	return at
+}
+
+// later returns the conversation without what came first, at least a half of it: its first entry, its
+// summary, and the entries from one of the user or an answer on; nil if there is no such half.
+func (t *transcript) later() *transcript {
+	head, short := max(1, t.compaction()+1), t.short()
+	if head >= len(t.entries) {
+		return nil
+	}
+	left := 0
+	for i, e := range t.entries[head:] {
+		left += sizeOf(e, t.metas[head+i], short)
+	}
+	at, n := len(t.entries), 0
+	for i := len(t.entries) - 1; i > head; i-- {
+		if n += sizeOf(t.entries[i], t.metas[i], short); n > left/2 {
+			break
+		}
+		if k := t.entries[i].Kind; k == ledger.EntryUser || k == ledger.EntryAssistant {
+			at = i
+		}
+	}
+	if at == len(t.entries) {
+		return nil
+	}
+	return &transcript{entries: slices.Concat(t.entries[:head], t.entries[at:]), metas: slices.Concat(t.metas[:head], t.metas[at:])}
 }
 
 // shortened returns the conversation with shortened results of older calls.

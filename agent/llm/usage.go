@@ -45,8 +45,8 @@ func (t *turn) spend(ctx context.Context, u team.Usage) error {
 	})
 }
 
-// stopped adds a request that was ended before its answer to the usage of the turn: what was reported
-// of it, and that the rest is unknown. The end of the turn records it.
+// stopped adds a request without a whole answer to the usage of the turn: what was reported of it, and
+// that the rest is unknown. The next answer or the end of the turn records it.
 func (t *turn) stopped(reported team.Usage) {
 	t.price(&reported)
 	reported.CostKnown = false
