@@ -31,6 +31,10 @@ type served struct {
 	space Workspace
 
 	rounds int // maximum of answers in a turn; 0 for the default
+
+	reads     llm.Sessions // of the turns; nil for the ledger
+	resolves  func() error // called to resolve a turn; may be nil
+	ephemeral func(ctx context.Context) (string, error)
 }
 
 // files stores long texts in a directory.
@@ -73,12 +77,21 @@ func (s *served) startIn(ctx context.Context, in ServeIn) (stop func(cause error
 	if in.Sessions == nil {
 		in.Sessions = s.led
 	}
-	in.Turns = &llm.Runner{Sessions: s.led, Resolve: func(context.Context, ledger.Session, ledger.ClaimedTurn) (llm.Setup, error) {
+	var sessions llm.Sessions = s.led
+	if s.reads != nil {
+		sessions = s.reads
+	}
+	in.Turns = &llm.Runner{Sessions: sessions, Resolve: func(context.Context, ledger.Session, ledger.ClaimedTurn) (llm.Setup, error) {
+		if s.resolves != nil {
+			if err := s.resolves(); err != nil {
+				return llm.Setup{}, err
+			}
+		}
 		ref := s.ref
 		if ref.IsZero() {
 			ref = model.Ref{Provider: script.Name, Model: script.Demo}
 		}
-		return llm.Setup{Model: ref, Provider: s.provider(), Info: s.info, System: "be good", Tools: s.tools, Rounds: s.rounds}, nil
+		return llm.Setup{Model: ref, Provider: s.provider(), Info: s.info, System: "be good", Tools: s.tools, Rounds: s.rounds, Ephemeral: s.ephemeral}, nil
 	}, Jitter: func() float64 { return 0 }, Texts: s.texts}
 	if s.texts != nil {
 		in.Keep = func(text string) (short, name string) {

@@ -20,13 +20,14 @@ var sqliteCodes = map[sqlite3.ErrNo]struct {
 }{
 	sqlite3.ErrBusy:     {team.CodeTimeout, team.ReasonBusy, "try again"},
 	sqlite3.ErrLocked:   {team.CodeTimeout, team.ReasonBusy, "try again"},
-	sqlite3.ErrNotADB:   {team.CodeUnavailable, reasonCorrupt, ""}, // see hintRecover
+	sqlite3.ErrProtocol: {team.CodeTimeout, team.ReasonBusy, "try again"}, // of others that lock the WAL
+	sqlite3.ErrNotADB:   {team.CodeUnavailable, reasonCorrupt, ""},        // see hintRecover
 	sqlite3.ErrCorrupt:  {team.CodeUnavailable, reasonCorrupt, ""},
-	sqlite3.ErrReadonly: {team.CodeUnavailable, "readonly", "check the permissions of the team's directory"},
-	sqlite3.ErrCantOpen: {team.CodeUnavailable, "readonly", "check the permissions of the team's directory"},
-	sqlite3.ErrPerm:     {team.CodeUnavailable, "readonly", "check the permissions of the team's directory"},
-	sqlite3.ErrFull:     {team.CodeUnavailable, "disk_full", "free some space"},
-	sqlite3.ErrIoErr:    {team.CodeUnavailable, "io", "check the disk; teamctl doctor"},
+	sqlite3.ErrReadonly: {team.CodeUnavailable, team.ReasonReadonly, "check the permissions of the team's directory"},
+	sqlite3.ErrCantOpen: {team.CodeUnavailable, team.ReasonReadonly, "check the permissions of the team's directory"},
+	sqlite3.ErrPerm:     {team.CodeUnavailable, team.ReasonReadonly, "check the permissions of the team's directory"},
+	sqlite3.ErrFull:     {team.CodeUnavailable, team.ReasonDiskFull, "free some space"},
+	sqlite3.ErrIoErr:    {team.CodeUnavailable, reasonDisk, "check the disk; teamctl doctor"},
 }
 
 // asCoded adds a code to an error of the database; coded errors pass unchanged,
@@ -52,8 +53,11 @@ func (db *DB) asCoded(doing string, err error) error {
 	return fmt.Errorf("%s: %w", doing, err)
 }
 
-// reasonCorrupt is the reason of the error for an unreadable ledger.
-const reasonCorrupt = "corrupt"
+// Reasons of the errors for an unreadable ledger, and for a disk that fails.
+const (
+	reasonCorrupt = "corrupt"
+	reasonDisk    = "io"
+)
 
 // hintRecover returns the command that rebuilds a ledger. Its directory has the
 // name of its team.
@@ -86,6 +90,20 @@ func busyOr(err error, doing string) error {
 			WithReason(team.ReasonBusy).WithHint("try again")
 	}
 	return fmt.Errorf("%s: %w", doing, err)
+}
+
+// Temporary reports whether an error is of a ledger that may be in order later: it is locked, its disk
+// is full or fails, or its file cannot be opened.
+func Temporary(err error) bool {
+	reason := team.ReasonOf(err)
+	switch team.CodeOf(err) {
+	case team.CodeTimeout:
+		return reason == team.ReasonBusy
+	case team.CodeUnavailable:
+		return reason == team.ReasonReadonly || reason == team.ReasonDiskFull || reason == reasonDisk
+	default:
+		return false
+	}
 }
 
 // retryBusy repeats fn until it is not refused because of a lock, or ctx ends.

@@ -53,7 +53,11 @@ func (t *turn) stream(ctx context.Context, request func(context.Context) (model.
 		if err := t.desk.Allowed(ctx); err != nil {
 			return model.Answer{}, err
 		}
-		req, err := request(ctx)
+		var req model.Request
+		err := t.patiently(ctx, func() (err error) { // it has the state of the team
+			req, err = request(ctx)
+			return err
+		})
 		if err != nil {
 			return model.Answer{}, err
 		}

@@ -72,15 +72,11 @@ func (r *Runner) Turn(ctx context.Context, claimed ledger.ClaimedTurn, desk Desk
 }
 
 func (t *turn) run(ctx context.Context) (steered bool, err error) {
-	session, err := t.Sessions.Session(ctx, t.Job.Session)
-	if err != nil {
+	if err := t.resolve(ctx); err != nil {
 		return false, err
 	}
-	if t.setup, err = t.Resolve(ctx, session, t.ClaimedTurn); err != nil {
-		return false, failure{err.Error()}
-	}
 	if !bytes.Equal(t.setup.Effective, t.Job.Effective) { // most turns work with what the one before did
-		err = t.desk.Write(ctx, "note what a turn works with", func(c context.Context) error {
+		err := t.desk.Write(ctx, "note what a turn works with", func(c context.Context) error {
 			return t.Sessions.NoteTurn(c, ledger.TurnNote{Ref: t.ref, Effective: t.setup.Effective})
 		})
 		if err != nil {
@@ -128,6 +124,36 @@ func (t *turn) run(ctx context.Context) (steered bool, err error) {
 	}
 }
 
+// resolve determines the setup. An error of Resolve fails the turn, unless it is the ledger's.
+func (t *turn) resolve(ctx context.Context) error {
+	return t.patiently(ctx, func() error {
+		session, err := t.Sessions.Session(ctx, t.Job.Session)
+		if err != nil {
+			return err
+		}
+		t.setup, err = t.Resolve(ctx, session, t.ClaimedTurn)
+		if err != nil && !ledger.Temporary(err) {
+			return failure{err.Error()}
+		}
+		return err
+	})
+}
+
+// patiently calls a function that reads the ledger until it can.
+func (t *turn) patiently(ctx context.Context, read func() error) error {
+	for wait := firstWait; ; wait = min(2*wait, lastWait) {
+		err := read()
+		if err == nil || !ledger.Temporary(err) {
+			return err
+		}
+		pause := max(t.jittered(wait), leastWait)
+		t.desk.Line("%v: again in %s", err, roundTime(pause))
+		if err := t.desk.Wait(ctx, pause, "", err.Error()); err != nil {
+			return err
+		}
+	}
+}
+
 // mayAsk fails once the turn has had its maximum of answers, of which summaries are some.
 func (t *turn) mayAsk() error {
 	if most := cmp.Or(t.setup.Rounds, team.MaxTurnRounds); t.rounds+t.sums >= most {
@@ -141,11 +167,13 @@ func (t *turn) read(ctx context.Context) error {
 	if t.entries == nil {
 		t.entries = t.between.take(t.Job.Session)
 	}
-	ok, err := t.entries.more(ctx, t.Sessions, t.Job.Session)
-	if err == nil && !ok {
-		t.entries, err = readTranscript(ctx, t.Sessions, t.Texts, t.Job.Session)
-	}
-	return err
+	return t.patiently(ctx, func() error {
+		ok, err := t.entries.more(ctx, t.Sessions, t.Job.Session)
+		if err == nil && !ok {
+			t.entries, err = readTranscript(ctx, t.Sessions, t.Texts, t.Job.Session)
+		}
+		return err
+	})
 }
 
 // boundary takes in unread mail, and commits the results of the calls before it.
@@ -180,7 +208,11 @@ func (t *turn) begins(ctx context.Context) error {
 		}
 	}
 	if t.Job.Attempt > 1 {
-		so, err := t.Sessions.TurnSoFar(ctx, t.Job.Session, t.Job.ID)
+		var so ledger.TurnSoFar
+		err := t.patiently(ctx, func() (err error) {
+			so, err = t.Sessions.TurnSoFar(ctx, t.Job.Session, t.Job.ID)
+			return err
+		})
 		if err != nil {
 			return err
 		}
