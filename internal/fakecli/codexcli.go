@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/coder/websocket"
 )
@@ -238,7 +239,11 @@ func (t *codexTUI) start(ctx context.Context, text string) {
 	t.screen.say("› ", text)
 	go func() {
 		t.call(ctx, "turn/start", obj{"threadId": t.thread, "input": []obj{{"type": "text", "text": text}}})
-		t.call(ctx, "thread/resume", obj{"threadId": t.thread}) // a thread without a turn has no subscribers
+		tick := time.NewTicker(20 * time.Millisecond)
+		defer tick.Stop()
+		for t.call(ctx, "thread/resume", obj{"threadId": t.thread}) == nil && ctx.Err() == nil {
+			<-tick.C // a thread without a turn has no subscribers, and this one may be yet to begin
+		}
 	}()
 }
 
