@@ -337,9 +337,11 @@ func mergeInBrowser(t *testing.T, b *webtest.Browser, k webtest.Kind) {
 	ready("bob would be merged into main")
 	inDialog()
 	tab.Shows("what is ready has changed")
+	webtest.Eval[any](tab, `(() => { const box = document.getElementById('would'); window.early = 0;
+		new MutationObserver((_, o) => { if (box.open) { o.disconnect(); document.getElementById('do-it').click(); window.early++; } }).observe(box, {attributes: true}); return null; })()`)
 	tab.Press(merge)
+	tab.Until("a tap as soon as the dialog is there", `window.early === 1`)
 	tab.Shows("bob would be merged into main")
-	inDialog() // at once
 	if d := r.f.done(); len(d) > 0 {
 		t.Fatalf("done: %+v", d)
 	}
