@@ -30,7 +30,7 @@ const screensNote = `The floor is a program with the same internal/tui/term that
 	`At rest the median of nine windows counts; once a minute ages go on by one and the supervisor is asked whether it is there, in the window with the most. ` +
 	`Each second in which an age is repainted costs some 15 wake-ups: 12 are of the monitor of Go's runtime, which wakes with each timer and sleeps for 20 µs at a time while there is work, the others are the timer, and the terminal that has taken what was written. ` +
 	`Of the resident memory at 50 members 9 MB are the process's own, and the rest are pages of the program's file, which all its processes share. ` +
-	`First paint has 2200 page faults, which took 10 to 30 µs each on the machine of 2026-11-29: teamctl version alone took 24 ms there (6.7 on 2026-11-28), and the floor twice as long as a day before, when 8 members were painted after 28.4 ms. The screen beside chatty PTY members took 1.4, 1.8, 1.9 and 2.6 % of a core in four runs there.`
+	`First paint has 2200 page faults, which took 10 to 30 µs each on the machine of 2026-11-29: teamctl version alone took 24 ms there (6.7 on 2026-11-28), and the floor twice as long as a day before, when 8 members were painted after 28.4 ms. The screen beside chatty PTY members took 1.4, 1.8, 1.9 and 2.6 % of a core in four runs there. The status line took 1.21 and 1.23 times as long as ps in two runs there, 1.15 to 1.17 before.`
 
 const (
 	screenCols, screenRows = 200, 50
