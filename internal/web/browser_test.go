@@ -79,6 +79,8 @@ func TestBrowser(t *testing.T) {
 		one("merge "+name, func(t *testing.T, b *webtest.Browser) { mergeInBrowser(t, b, k) })
 	}
 	one("held", heldInBrowser)
+	one("late", lateInBrowser)
+	one("removed", removedInBrowser)
 	one("closed", otherSitesInBrowser)
 	one("streams", streamsInBrowser)
 	one("deleted", deletedInBrowser)
@@ -176,6 +178,43 @@ func heldInBrowser(t *testing.T, b *webtest.Browser) {
 	tab.Press("Cancel")
 	tab.Shows("rm -r build")
 	tab.Fine(r.srv.URL)
+}
+
+// lateInBrowser: a change while an answer of before it is on its way is shown, too.
+func lateInBrowser(t *testing.T, b *webtest.Browser) {
+	r, tab := browse(t, b, webtest.Phone)
+	tab.Until("a page of now", `document.title === 'teamctl demo !1 ✗1 0/1'`)
+	webtest.Eval[any](tab, `(real => { window.late = new Promise(go => { window.go = go }); window.fetch = async (...args) => {
+		const res = await real(...args); window.answered = true; await window.late; return res } })(window.fetch)`)
+	r.f.change(func(q *view.Request) { q.Command = "rm -r build" })
+	tab.Until("an answer", `window.answered`)
+	r.f.change(func(q *view.Request) { q.State = "approved" })
+	tab.Until("the next change", `document.title === 'teamctl demo ✗1 0/1'`)
+	if !webtest.Eval[bool](tab, `!!document.querySelector('main a[href="/t/demo/approval/1"]')`) {
+		t.Error("an answer that is on its way is shown")
+	}
+	webtest.Eval[any](tab, `window.go(null)`)
+	tab.Until("no request", `!document.querySelector('main a[href="/t/demo/approval/1"]')`)
+	tab.Fine(r.srv.URL)
+}
+
+// removedInBrowser: a member that is removed is marked, and its page follows it when it is there again.
+func removedInBrowser(t *testing.T, b *webtest.Browser) {
+	r, tab := browse(t, b, webtest.Phone)
+	removed := func(is bool) {
+		r.f.mu.Lock()
+		r.f.removed = is
+		r.f.mu.Unlock()
+		r.f.changed <- struct{}{}
+	}
+	tab.Go(r.srv.URL + "/t/demo/member/ann")
+	tab.Shows("message")
+	removed(true)
+	tab.Shows("it does not exist any more")
+	tab.Until("a mark", `document.getElementById('main').classList.contains('lost')`)
+	removed(false)
+	tab.Until("a page of now", `!document.getElementById('main').classList.contains('lost') && !document.getElementById('said').textContent`)
+	_ = tab.Wrong() // the browser says that there was no such page
 }
 
 // asks waits for a dialog that takes keys.

@@ -27,6 +27,7 @@ type fake struct {
 	teams   []view.Glance
 	listed  chan struct{} // the teams have changed
 	gone    error         // why it cannot be followed or changed
+	removed bool          // there is no ann
 }
 
 func newFake() *fake {
@@ -121,7 +122,9 @@ func (f *fake) onPlan(d view.Deed) view.Done {
 }
 
 func (f *fake) Member(_ context.Context, name string) (view.MemberDetail, error) {
-	if name != "ann" {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if name != "ann" || f.removed {
 		return view.MemberDetail{}, team.Errorf(team.CodeNotFound, "no member %q", name)
 	}
 	return view.MemberDetail{Member: view.Member{Name: "ann", State: team.Running}}, nil

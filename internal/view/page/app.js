@@ -5,19 +5,27 @@
   const say = (text) => { said.textContent = text; };
   const line = document.getElementById('line');
   const main = document.getElementById('main');
-  let stale = false, loading = false, armed = null, held = false;
+  let stale = false, loading = false, missed = false, absent = false, armed = null, held = false;
 
   // What a person is pressing, is typing, has marked or is about to confirm is not taken from under them.
   const busy = () => document.querySelector('dialog[open]') || armed || held || [...main.querySelectorAll('input')].some((e) => e.value !== e.defaultValue) || (document.getSelection() && String(document.getSelection()) !== '');
 
   async function load() {
-    if (loading || body.dataset.kind === 'screen') return;
+    if (body.dataset.kind === 'screen') return;
+    if (loading) { missed = true; return; } // the answer that is awaited may be of before this change
     if (busy()) { stale = true; return; }
     stale = false; loading = true;
     try {
       const res = await fetch(location.href, { headers: { 'X-Teamctl-Part': '1' } });
       const text = await res.text();
       if (res.status === 401) { location.reload(); return; }
+      if (res.status >= 500) stale = true;
+      if (res.status === 404 && !since && !absent) {
+        absent = true;
+        main.classList.add('lost');
+        say('As of ' + new Date().toLocaleTimeString() + ': it does not exist any more.');
+      }
+      if (res.ok && absent) { absent = false; main.classList.remove('lost'); say(''); }
       if (res.ok && !busy()) {
         const open = [...main.querySelectorAll('details')].map((d) => d.open);
         const focused = main.contains(document.activeElement) ? key(document.activeElement) : null;
@@ -25,7 +33,8 @@
         main.querySelectorAll('details').forEach((d, i) => { if (i < open.length) d.open = open[i]; });
         if (focused) [...main.querySelectorAll('a,button,input')].find((e) => key(e) === focused)?.focus();
       } else if (res.ok) { stale = true; }
-    } catch { /* the stream says when it is back */ } finally { loading = false; }
+    } catch { stale = true; } finally { loading = false; }
+    if (missed) { missed = false; load(); }
   }
   const key = (e) => e.tagName + (e.getAttribute('href') || '') + JSON.stringify(e.dataset);
 
@@ -48,9 +57,9 @@
     const events = new EventSource(base + '/events');
     events.addEventListener('change', (e) => {
       const d = JSON.parse(e.data);
-      if (since) { say(''); since = null; }
+      if (since) { say(''); since = null; absent = false; }
       wait = 1000;
-      main.classList.remove('lost');
+      if (!absent) main.classList.remove('lost');
       if (line) document.title = line.textContent = 'teamctl ' + d.line;
       load();
     });
@@ -71,7 +80,7 @@
     listen();
   }
   listen();
-  setInterval(() => { if (stale) load(); }, 1000);
+  setInterval(() => { if (stale && !since) load(); }, 1000); // the stream says when a connection is back
 
   const screen = document.getElementById('screen');
   if (screen) {
