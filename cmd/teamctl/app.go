@@ -156,7 +156,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
-		err = a.out.failed
+		err = a.out.failure()
 	}
 	var sig signalError
 	if err != nil && !a.past && errors.As(context.Cause(ctx), &sig) {

@@ -23,7 +23,7 @@ func (a *app) whileOutput(ctx context.Context) (_ context.Context, stop func(err
 	return ctx, func(err error) error {
 		signal.Stop(signals)
 		if err == nil {
-			err = a.out.failed
+			err = a.out.failure()
 		}
 		if errors.Is(err, syscall.EPIPE) {
 			return exitError(128 + int(syscall.SIGPIPE)) // as of any program whose reader has closed its output

@@ -91,7 +91,7 @@ func (a *app) remove(ctx context.Context, env *tool.Env, key string, c tool.Call
 	}
 	if err != nil {
 		a.rescued(res, a.out.note)
-		return errors.Join(err, a.out.failed)
+		return errors.Join(err, a.out.failure())
 	}
 	if a.out.value(res) {
 		return nil

@@ -332,7 +332,7 @@ func (o *output) value(v any) bool {
 	case formatName, formatJSONL:
 		list, err := o.elements(v)
 		if err != nil {
-			o.failed = team.Errorf(team.CodeInternal, "write the result: %w", err)
+			o.fail(team.Errorf(team.CodeInternal, "write the result: %w", err))
 			return true
 		}
 		for _, e := range list {

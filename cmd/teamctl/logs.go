@@ -160,7 +160,7 @@ func (l *logReader) print(ctx context.Context, tail int, since time.Time, follow
 // more prints what was appended since.
 func (l *logReader) more() error {
 	buf := make([]byte, 64<<10)
-	for l.out.failed == nil {
+	for l.out.failure() == nil {
 		n, err := l.log.Read(buf)
 		l.text(buf[:n])
 		if errors.Is(err, io.EOF) {
@@ -170,7 +170,7 @@ func (l *logReader) more() error {
 			return fmt.Errorf("read the log of %s: %w", l.member, err)
 		}
 	}
-	return l.out.failed
+	return l.out.failure()
 }
 
 func (l *logReader) text(b []byte) {

@@ -153,8 +153,8 @@ operations with their schemas.`,
 				return err
 			}
 			a.out.value(out)
-			if a.out.failed != nil {
-				return a.out.failed
+			if a.out.failure() != nil {
+				return a.out.failure()
 			}
 			return s.Received(cmd.Context())
 		},

@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 
 	"golang.org/x/term"
 
@@ -28,9 +29,11 @@ type output struct {
 	file   string    // given by -o, where the command takes one
 	warn   tui.Style // of stderr
 	screen *os.File  // stdout if it is a terminal, else nil
-	failed error     // the first failed write to stdout
 
 	warnScreen bool // stderr is a terminal
+
+	mu     sync.Mutex
+	failed error // the first failed write to stdout
 }
 
 func newOutput(stdout, stderr *os.File, jsonOut bool) *output {
@@ -71,9 +74,25 @@ func (o *output) size() (cols, rows int) {
 
 // text writes s unchanged.
 func (o *output) text(s string) {
-	if _, err := io.WriteString(o.stdout, s); err != nil && o.failed == nil {
-		o.failed = team.Errorf(team.CodeUnavailable, "write the result: %w", err)
+	if _, err := io.WriteString(o.stdout, s); err != nil {
+		o.fail(team.Errorf(team.CodeUnavailable, "write the result: %w", err))
 	}
+}
+
+// fail keeps the first failure. A conversation and its input write at the same time.
+func (o *output) fail(err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.failed == nil {
+		o.failed = err
+	}
+}
+
+// failure returns the first failure, or nil.
+func (o *output) failure() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.failed
 }
 
 // line writes one line of the result, for people. It escapes all control sequences and invisible
@@ -110,7 +129,7 @@ func (o *output) encode(v any, indent string) {
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", indent)
 	if err := enc.Encode(v); err != nil {
-		o.failed = team.Errorf(team.CodeInternal, "write the result as JSON: %w", err)
+		o.fail(team.Errorf(team.CodeInternal, "write the result as JSON: %w", err))
 		return
 	}
 	o.text(b.String())

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/teamctl/teamctl/internal/tui"
@@ -159,5 +161,23 @@ func TestCommandsTeach(t *testing.T) {
 				t.Errorf("%s: the example %q names no verb", c.CommandPath(), line)
 			}
 		}
+	}
+}
+
+// TestFirstFailureIsKept: what fails while something else is written does not hide that output failed, and
+// writers at the same time are no race.
+func TestFirstFailureIsKept(t *testing.T) {
+	t.Parallel()
+	_, closed := io.Pipe()
+	_ = closed.Close()
+	o := &output{stdout: closed}
+	var g sync.WaitGroup
+	for range 8 {
+		g.Go(func() { o.text("x") })
+	}
+	g.Wait()
+	o.encode(func() {}, "") // no JSON
+	if got := team.CodeOf(o.failure()); got != team.CodeUnavailable {
+		t.Errorf("%v", o.failure())
 	}
 }

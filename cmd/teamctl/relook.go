@@ -66,8 +66,8 @@ func (a *app) relook(cmd *cobra.Command, look func() error) (err error) {
 			return err
 		}
 		r.show(text, notes)
-		if a.out.failed != nil {
-			return a.out.failed
+		if a.out.failure() != nil {
+			return a.out.failure()
 		}
 		pause := time.NewTimer(relookPause)
 		select {

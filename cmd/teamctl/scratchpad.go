@@ -101,7 +101,7 @@ func newScratchpadWatch(a *app) *cobra.Command {
 					if n++; count > 0 && n >= count {
 						return enough
 					}
-					return a.out.failed
+					return a.out.failure()
 				})
 				if errors.Is(err, enough) || errors.Is(err, context.Canceled) {
 					return nil

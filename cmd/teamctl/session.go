@@ -198,7 +198,7 @@ func (a *app) showPrompt(ctx context.Context, t *tool.Team, who string) error {
 		return err
 	}
 	a.out.line("%s\n\n%s", strings.TrimRight(printableLines(p.System), "\n"), strings.TrimRight(printableLines(p.Ephemeral), "\n"))
-	return a.out.failed
+	return a.out.failure()
 }
 
 func (a *app) showSession(s transcript) {
@@ -285,7 +285,7 @@ func newSessionExport(a *app) *cobra.Command {
 					}
 					a.out.line("%s", b)
 				}
-				return a.out.failed
+				return a.out.failure()
 			})
 		},
 	}

@@ -122,7 +122,7 @@ func newSessionHistory(a *app) *cobra.Command {
 				for _, e := range h.Entries {
 					a.out.line("%s %s", a.out.style.Dim(string(e.Kind)), strings.TrimRight(printableLines(e.Text), "\n"))
 				}
-				return a.out.failed
+				return a.out.failure()
 			})
 		},
 	}

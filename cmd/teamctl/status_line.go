@@ -45,7 +45,7 @@ func (a *app) statusLine(cmd *cobra.Command, l statusLine) error {
 		l.format = "json"
 	}
 	ctx := cmd.Context()
-	put := func(list []view.Glance) error { a.putGlances(l, list); return a.out.failed }
+	put := func(list []view.Glance) error { a.putGlances(l, list); return a.out.failure() }
 	if l.tmux {
 		put = func(list []view.Glance) error { return setTmuxOption(ctx, view.ForTmux(view.Glances(list))) }
 		done, err := clearTmuxOption(ctx)

@@ -263,7 +263,7 @@ state of the team, then each message in an element of its own.`,
 				}
 				show := func(in tool.InboxOut) error {
 					a.showInbox(in, prompt)
-					return a.out.failed
+					return a.out.failure()
 				}
 				if consume { // marked once written
 					return t.InboxConsume(cmd.Context(), c, show)

@@ -61,7 +61,7 @@ func newEvents(a *app) *cobra.Command {
 					if wanted(e, filter) {
 						a.event(e)
 					}
-					return a.out.failed
+					return a.out.failure()
 				})
 				return err
 			})
