@@ -267,8 +267,12 @@ func expandInTmux(ctx context.Context, format string) (string, error) {
 	return string(out), err
 }
 
-// attendedAgain is the pause of a screen after a supervisor could not be started.
-const attendedAgain = 10 * time.Second
+// attendedAgain is the first pause of a screen after a supervisor could not be started, attendedMost
+// the longest: a screen of a team that was deleted leaves the machine at rest.
+const (
+	attendedAgain = 10 * time.Second
+	attendedMost  = 5 * time.Minute
+)
 
 // keepAttended keeps the team's supervisor running until stop is called. A failure does not end
 // the display of the team: it retries.
@@ -277,12 +281,14 @@ func keepAttended(ctx context.Context, t *tool.Team) (stop func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for ctx.Err() == nil {
+		for wait := time.Duration(0); ctx.Err() == nil; {
+			began := time.Now()
 			attended, leave := t.Kept(ctx)
 			<-attended.Done()
 			err := attended.Err()
 			leave(&err)
-			pause := time.NewTimer(attendedAgain)
+			wait = attendPause(wait, time.Since(began))
+			pause := time.NewTimer(wait)
 			select {
 			case <-pause.C:
 			case <-ctx.Done():
@@ -294,6 +300,14 @@ func keepAttended(ctx context.Context, t *tool.Team) (stop func()) {
 		cancel()
 		<-done
 	}
+}
+
+// attendPause returns the pause after a team was attended for so long; last is the pause before that.
+func attendPause(last, attended time.Duration) time.Duration {
+	if last == 0 || attended > attendedMost {
+		return attendedAgain
+	}
+	return min(2*last, attendedMost)
 }
 
 // after is a timer; one of 0 never comes.
