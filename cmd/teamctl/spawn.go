@@ -86,6 +86,9 @@ member has left takes its worktree and branch again, unless you say --fresh.`,
 					return usage(cmd, "there is no command after --")
 				}
 			}
+			if f := tookDash(cmd); f != nil {
+				return usage(cmd, "flag --%s needs a value, found --", f.Name)
+			}
 			switch {
 			case n == 0:
 				return usage(cmd, "teamctl spawn needs the name of the member")

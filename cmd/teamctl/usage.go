@@ -181,6 +181,18 @@ func flagError(cmd *cobra.Command, err error) error {
 	return usage(cmd, "%v", err)
 }
 
+// tookDash returns a flag that was given without its value, so that it took the -- before the arguments
+// of another program, or nil.
+func tookDash(cmd *cobra.Command) (took *pflag.Flag) {
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		list, many := f.Value.(pflag.SliceValue)
+		if f.Value.String() == "--" || many && slices.Contains(list.GetSlice(), "--") {
+			took = f
+		}
+	})
+	return took
+}
+
 // kindOf describes the value of a flag.
 func kindOf(f *pflag.Flag) string {
 	switch f.Value.Type() {
