@@ -367,6 +367,9 @@ func stopStubborn(ctx context.Context, w *world) error {
 		return errSkip
 	}
 	w.note("stop of %s, which ignores SIGTERM", a.name)
+	w.mu.Lock()
+	before := len(w.done)
+	w.mu.Unlock()
 	w.meanwhile(func() error { // it takes ten seconds, while other faults happen
 		began := time.Now()
 		out, err := w.team.Stop(ctx, tool.Person(), team.StopRequest{Names: []string{a.name}})
@@ -376,12 +379,26 @@ func stopStubborn(ctx context.Context, w *world) error {
 		if err != nil {
 			return fmt.Errorf("stop %s: %w", a.name, err)
 		}
-		if took := time.Since(began); took > 40*time.Second { // the grace and a busy machine
+		// The grace and a busy machine. A supervisor that takes over begins the grace anew.
+		limit := 40 * time.Second * time.Duration(1+w.supervisorsKilled(before))
+		if took := time.Since(began); took > limit {
 			return fmt.Errorf("stop of %s took %s: %+v", a.name, took, out)
 		}
 		return nil
 	})
 	return nil
+}
+
+// supervisorsKilled counts the supervisors that were killed by what was done after the first n.
+func (w *world) supervisorsKilled(n int) (killed int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, d := range w.done[n:] {
+		if strings.Contains(d, "SIGKILL to supervisor") || strings.Contains(d, "SIGKILL to the supervisor") {
+			killed++
+		}
+	}
+	return killed
 }
 
 // meanwhile runs a function while other faults happen; the next settling waits for it.
