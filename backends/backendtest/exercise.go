@@ -441,6 +441,9 @@ func holderKilled(t *testing.T, r *Rig) {
 			t.Errorf("%d survived", id.PID)
 		}
 	}
+	if w, err := bundle.ReadLogger(l.Bundle, l.Generation); err == nil && !w.Ended {
+		t.Error("the log has no end")
+	}
 	if on, err := bundle.ReadExit(l.Bundle, l.Generation); err != nil || on.Known {
 		t.Errorf("exit.json = %+v, %v", on, err)
 	}

@@ -2,6 +2,7 @@ package holder
 
 import (
 	"context"
+	"syscall"
 	"time"
 
 	"github.com/teamctl/teamctl/backends/bundle"
@@ -17,6 +18,16 @@ const loggerWithin = 10 * time.Second
 // of an ended generation is then complete. It returns false if ctx ends first,
 // or if no log writer ever started.
 func AwaitLog(ctx context.Context, b team.Bundle, gen string) bool {
+	return awaitLog(ctx, b, gen, false)
+}
+
+// FinishLog is AwaitLog for a generation whose output does not end by itself, as that of a killed
+// shim: its log writer takes what it has been given, and exits.
+func FinishLog(ctx context.Context, b team.Bundle, gen string) bool {
+	return awaitLog(ctx, b, gen, true)
+}
+
+func awaitLog(ctx context.Context, b team.Bundle, gen string, finish bool) bool {
 	// A log writer that is just starting has not written its file yet. Most take some milliseconds;
 	// the one of a removed directory never writes it.
 	starting, cancel := context.WithTimeout(ctx, loggerWithin)
@@ -29,6 +40,9 @@ func AwaitLog(ctx context.Context, b team.Bundle, gen string) bool {
 				return false
 			}
 			defer w.Close()
+			if finish {
+				_ = proc.Signal(f.Process, syscall.SIGTERM) // or it has just exited
+			}
 			select {
 			case <-w.Done():
 				return true

@@ -3,6 +3,7 @@ package shim
 import (
 	"bytes"
 	"errors"
+	"os"
 	"os/signal"
 	"runtime/debug"
 	"time"
@@ -18,7 +19,8 @@ import (
 // copies a pane's output to it. It exits at the end of the pipe, or as soon as
 // it has read the end of the output: when no process is left that could write,
 // the shim writes a mark to the terminal, and everything written before the
-// mark precedes it.
+// mark precedes it. A shim that was killed writes none, and tmux keeps the pipe
+// of a dead pane open: then SIGTERM says that what is in the pipe is the rest.
 
 // endMark returns the mark: an operating system command that no terminal
 // implements, and that therefore shows nothing.
@@ -131,6 +133,10 @@ func keepLog(args []string) int {
 	// Signals that end the agent or the user's terminal are not meant for its
 	// log: the end of the pipe is what counts.
 	signal.Ignore(unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGPIPE, unix.SIGTSTP)
+	finish, err := finishOn(unix.SIGTERM)
+	if err != nil {
+		return fail(err, 1)
+	}
 	me := bundle.Logger{Generation: gen}
 	if me.Process, err = proc.Self(); err == nil {
 		// Without it, an exit may be reported before its last output is in the
@@ -142,9 +148,12 @@ func keepLog(args []string) int {
 		return fail(err, 1)
 	}
 	debug.FreeOSMemory()
-	err = copyLog(0, l, endMark(gen), func() bool { return agentGone(b, gen) })
+	err = copyLog(0, finish, l, endMark(gen), func() bool { return agentGone(b, gen) })
 	if cerr := l.Close(); err == nil {
 		err = cerr
+	}
+	if errors.Is(err, errUnfinished) {
+		return 128 + int(unix.SIGTERM)
 	}
 	if err != nil {
 		return fail(err, 1)
@@ -162,12 +171,37 @@ func agentGone(b team.Bundle, gen string) bool {
 	return err == nil && !proc.Alive(pr.Agent)
 }
 
+// finishOn returns a descriptor that can be read from the signal on.
+func finishOn(sig os.Signal) (int, error) {
+	var pipe [2]int
+	if err := unix.Pipe(pipe[:]); err != nil {
+		return 0, err
+	}
+	told := make(chan os.Signal, 1)
+	signal.Notify(told, sig)
+	go func() {
+		<-told
+		_ = unix.Close(pipe[1])
+	}()
+	return pipe[0], nil
+}
+
+// errUnfinished is the end of a log writer that was told to finish while the agent could go on to write.
+var errUnfinished = errors.New("told to finish before the agent has exited")
+
 // copyLog reads fd to its end, or to the mark if over confirms that the agent
-// has exited.
-func copyLog(fd int, l *bundle.LogFile, mark []byte, over func() bool) error {
+// has exited, or until it has nothing to read once finish can be read.
+func copyLog(fd, finish int, l *bundle.LogFile, mark []byte, over func() bool) error {
 	buf := make([]byte, 32<<10)
 	held := 0 // bytes at the start of buf that may be the beginning of the mark
 	for {
+		if more := awaitOutput(fd, finish); !more {
+			_, err := l.Write(buf[:held])
+			if err == nil && !over() {
+				err = errUnfinished
+			}
+			return err
+		}
 		n, err := unix.Read(fd, buf[held:])
 		switch {
 		case errors.Is(err, unix.EINTR) || errors.Is(err, unix.EAGAIN):
@@ -184,6 +218,19 @@ func copyLog(fd int, l *bundle.LogFile, mark []byte, over func() bool) error {
 		keep := partialMark(text, mark)
 		_, _ = l.Write(text[:len(text)-keep])
 		held = copy(buf, text[len(text)-keep:])
+	}
+}
+
+// awaitOutput waits until fd can be read, or has ended. It returns false if only finish can be read.
+func awaitOutput(fd, finish int) (more bool) {
+	for {
+		fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}, {Fd: int32(finish), Events: unix.POLLIN}}
+		if _, err := unix.Poll(fds, -1); err != nil && !errors.Is(err, unix.EINTR) {
+			return true // the read tells
+		}
+		if fds[0].Revents != 0 || fds[1].Revents != 0 {
+			return fds[0].Revents != 0
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package shim
 
 import (
 	"context"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -51,7 +52,7 @@ func TestCopyLog(t *testing.T) {
 			defer r.Close()
 			ended := make(chan error, 1)
 			fd := int(r.Fd()) // blocking from here on
-			go func() { ended <- copyLog(fd, l, []byte(mark), func() bool { return c.over }) }()
+			go func() { ended <- copyLog(fd, -1, l, []byte(mark), func() bool { return c.over }) }()
 			for _, s := range c.writes {
 				if _, err := w.WriteString(s); err != nil {
 					t.Fatal(err)
@@ -117,6 +118,53 @@ func TestLoggerProcess(t *testing.T) {
 	defer cancel()
 	if holder.AwaitLog(ctx, b, team.NewUUID()) {
 		t.Error("nobody's logger is gone")
+	}
+}
+
+// A log writer that is told to finish writes what it was given before. It says that the log has ended only
+// if the agent has.
+func TestLoggerIsTold(t *testing.T) {
+	t.Parallel()
+	for _, lives := range []bool{false, true} {
+		b, gen := team.Bundle(t.TempDir()), team.NewUUID()
+		agent := backends.ProcID{PID: 1, StartTicks: 1}
+		if lives {
+			var err error
+			if agent, err = proc.Self(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := bundle.WriteProc(b, backends.Proc{Generation: gen, Agent: agent}); err != nil {
+			t.Fatal(err)
+		}
+		c := exec.Command(os.Args[0], "shim", bundle.StepLog, "--bundle", string(b), "--generation", gen)
+		in, err := c.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Stderr = os.Stderr
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- c.Wait() }() // a zombie has not exited
+		text := strings.Repeat("last words\n", 3000) + string(endMark(gen))[:9]
+		if _, err := io.WriteString(in, text); err != nil {
+			t.Fatal(err)
+		}
+		if !holder.FinishLog(t.Context(), b, gen) {
+			t.Error("it did not finish")
+		}
+		if err := <-ended; (err != nil) != lives {
+			t.Errorf("the agent lives: %v, the log writer: %v", lives, err)
+		}
+		if got, err := os.ReadFile(b.Log()); err != nil || string(got) != text {
+			t.Errorf("%d of %d bytes, %v", len(got), len(text), err)
+		}
+		if holder.LoggerKilled(b, gen) != lives {
+			t.Errorf("the agent lives: %v, and the log is to go on: %v", lives, !lives)
+		}
+		_ = in.Close()
 	}
 }
 

@@ -96,7 +96,7 @@ func (b *Backend) conclude(l backends.Launch, pr backends.Proc, p team.Pane, s *
 	defer cancel()
 	e, err := bundle.ReadExit(l.Bundle, l.Generation)
 	if err == nil && e.Reason != backends.ReasonTerminalGone {
-		b.drain(l)
+		b.drain(l, holder.AwaitLog)
 		e.Tail = bundle.Tail(l.Bundle.Log())
 		return e
 	}
@@ -110,14 +110,13 @@ func (b *Backend) conclude(l backends.Launch, pr backends.Proc, p team.Pane, s *
 	if err := bundle.WriteExit(l.Bundle, e); err != nil {
 		b.log.Error("record an exit", "agent", l.Agent, "err", err)
 	}
-	if killed && s != nil {
-		// The end of the output is not marked: close the pipe to the log. tmux
-		// has just answered a query about the pane, so it has read the pending
-		// output. It refuses if the pane does not exist, and then the pipe does
-		// not either.
-		_, _ = s.run(ctx, "pipe-pane", "-t", p.PaneID)
+	if killed {
+		// The end of the output is not marked, and tmux keeps the pipe of a dead pane open.
+		// It has just answered a query about the pane, so it has read the pending output.
+		b.drain(l, holder.FinishLog)
+	} else {
+		b.drain(l, holder.AwaitLog)
 	}
-	b.drain(l)
 	e.Tail = bundle.Tail(l.Bundle.Log())
 	return e
 }
@@ -125,11 +124,11 @@ func (b *Backend) conclude(l backends.Launch, pr backends.Proc, p team.Pane, s *
 // drainWithin limits the wait for the last output to reach the log.
 const drainWithin = 10 * time.Second
 
-// drain waits for the log of a generation that has ended.
-func (b *Backend) drain(l backends.Launch) {
+// drain waits for the log of a generation that has ended, by AwaitLog or FinishLog.
+func (b *Backend) drain(l backends.Launch, wait func(context.Context, team.Bundle, string) bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), drainWithin)
 	defer cancel()
-	holder.AwaitLog(ctx, l.Bundle, l.Generation)
+	wait(ctx, l.Bundle, l.Generation)
 	if ctx.Err() != nil {
 		b.log.Warn("the end of the output may be missing from the log", "agent", l.Agent)
 	}
