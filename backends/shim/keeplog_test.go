@@ -78,11 +78,10 @@ func TestCopyLog(t *testing.T) {
 	}
 }
 
-// The log writer records itself, and waiting for it ends when it exits.
-func TestLoggerProcess(t *testing.T) {
-	t.Parallel()
-	b, gen := team.Bundle(t.TempDir()), team.NewUUID()
-	c := exec.Command(os.Args[0], "shim", bundle.StepLog, "--bundle", string(b), "--generation", gen)
+// startLogger starts the log writer of a generation; in is its input.
+func startLogger(t *testing.T, b team.Bundle, gen string) (c *exec.Cmd, in io.WriteCloser) {
+	t.Helper()
+	c = exec.Command(os.Args[0], "shim", bundle.StepLog, "--bundle", string(b), "--generation", gen)
 	in, err := c.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -92,6 +91,14 @@ func TestLoggerProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = in.Close(); _ = c.Wait() })
+	return c, in
+}
+
+// The log writer records itself, and waiting for it ends when it exits.
+func TestLoggerProcess(t *testing.T) {
+	t.Parallel()
+	b, gen := team.Bundle(t.TempDir()), team.NewUUID()
+	_, in := startLogger(t, b, gen)
 	if err := os.WriteFile(b.Log(), []byte("before\n"), 0o600); err != nil { // of an earlier generation
 		t.Fatal(err)
 	}
@@ -137,17 +144,7 @@ func TestLoggerIsTold(t *testing.T) {
 		if err := bundle.WriteProc(b, backends.Proc{Generation: gen, Agent: agent}); err != nil {
 			t.Fatal(err)
 		}
-		c := exec.Command(os.Args[0], "shim", bundle.StepLog, "--bundle", string(b), "--generation", gen)
-		in, err := c.StdinPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.Stderr = os.Stderr
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
-		ended := make(chan error, 1)
-		go func() { ended <- c.Wait() }() // a zombie has not exited
+		c, in := startLogger(t, b, gen)
 		text := strings.Repeat("last words\n", 3000) + string(endMark(gen))[:9]
 		if _, err := io.WriteString(in, text); err != nil {
 			t.Fatal(err)
@@ -155,7 +152,7 @@ func TestLoggerIsTold(t *testing.T) {
 		if !holder.FinishLog(t.Context(), b, gen) {
 			t.Error("it did not finish")
 		}
-		if err := <-ended; (err != nil) != lives {
+		if err := c.Wait(); (err != nil) != lives {
 			t.Errorf("the agent lives: %v, the log writer: %v", lives, err)
 		}
 		if got, err := os.ReadFile(b.Log()); err != nil || string(got) != text {
@@ -164,7 +161,6 @@ func TestLoggerIsTold(t *testing.T) {
 		if holder.LoggerKilled(b, gen) != lives {
 			t.Errorf("the agent lives: %v, and the log is to go on: %v", lives, !lives)
 		}
-		_ = in.Close()
 	}
 }
 

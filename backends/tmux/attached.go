@@ -110,13 +110,13 @@ func (b *Backend) conclude(l backends.Launch, pr backends.Proc, p team.Pane, s *
 	if err := bundle.WriteExit(l.Bundle, e); err != nil {
 		b.log.Error("record an exit", "agent", l.Agent, "err", err)
 	}
+	wait := holder.AwaitLog
 	if killed {
 		// The end of the output is not marked, and tmux keeps the pipe of a dead pane open.
 		// It has just answered a query about the pane, so it has read the pending output.
-		b.drain(l, holder.FinishLog)
-	} else {
-		b.drain(l, holder.AwaitLog)
+		wait = holder.FinishLog
 	}
+	b.drain(l, wait)
 	e.Tail = bundle.Tail(l.Bundle.Log())
 	return e
 }
