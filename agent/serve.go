@@ -65,7 +65,7 @@ func Serve(ctx context.Context, id Identity, env Env, in ServeIn) error {
 		in.Hide = func(text string) string { return text }
 	}
 	s := &server{
-		limits: newLimits(newWorker(id, env), in.Quota), in: in, kept: map[string]inFile{}, running: map[int64]*running{}, asks: make(chan ask), ended: make(chan *running),
+		limits: newLimits(newWorker(id, env), in.Quota), in: in, kept: map[string]inFile{}, running: map[*running]bool{}, asks: make(chan ask), ended: make(chan *running),
 	}
 	changes, stop, err := env.Ledger.ChangesFor(ctx, id.Session)
 	if err != nil {
@@ -91,8 +91,8 @@ func Serve(ctx context.Context, id Identity, env Env, in ServeIn) error {
 type server struct {
 	limits
 	in      ServeIn
-	kept    map[string]inFile  // by the key of a letter that waits
-	running map[int64]*running // by turn: the goroutine of a turn outlives its end in the ledger for a moment
+	kept    map[string]inFile // by the key of a letter that waits
+	running map[*running]bool // not by turn: the goroutine of a turn outlives its end in the ledger for a moment, and the turn may have begun again
 	asks    chan ask
 	ended   chan *running
 	first   bool // the session is empty
@@ -242,7 +242,7 @@ func (s *server) claimTurns(ctx context.Context) error {
 func (s *server) start(ctx context.Context, turn ledger.ClaimedTurn) *running {
 	c, cancel := context.WithCancelCause(ctx)
 	r := &running{job: turn.Job, cancel: cancel}
-	s.running[r.job.ID] = r
+	s.running[r] = true
 	go func() {
 		r.out, r.err = s.in.Turns.Turn(c, turn, &desk{server: s, run: r})
 		s.ended <- r
@@ -256,7 +256,7 @@ var errGivenBack = errors.New("given back")
 // settle handles the end of a turn.
 func (s *server) settle(ctx context.Context, r *running) error {
 	r.cancel(nil)
-	delete(s.running, r.job.ID)
+	delete(s.running, r)
 	s.due = true
 	if r.out.Next != nil {
 		s.start(ctx, *r.out.Next)
@@ -316,7 +316,7 @@ func (s *server) endTurns(cause error) {
 	}
 	s.ending = true
 	defer func() { s.ending = false }()
-	for _, r := range s.running {
+	for r := range s.running {
 		r.cancel(cause)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), cancelWithin)
@@ -328,7 +328,7 @@ func (s *server) endTurns(cause error) {
 			close(a.done)
 		case r := <-s.ended:
 			r.cancel(nil)
-			delete(s.running, r.job.ID)
+			delete(s.running, r)
 			if r.out.Next != nil { // its end had claimed it already
 				s.start(ctx, *r.out.Next).cancel(errGivenBack)
 			}
@@ -456,10 +456,11 @@ func (s *server) interrupt() {
 	}
 }
 
-// turnOf returns the newest turn of a session that runs in this process; nil if there is none.
+// turnOf returns the newest turn of a session that runs in this process, in its last attempt; nil if
+// there is none.
 func (s *server) turnOf(session string) (newest *running) {
-	for _, r := range s.running {
-		if r.job.Session == session && (newest == nil || r.job.ID > newest.job.ID) {
+	for r := range s.running {
+		if r.job.Session == session && (newest == nil || r.job.ID > newest.job.ID || r.job.ID == newest.job.ID && r.job.Attempt > newest.job.Attempt) {
 			newest = r
 		}
 	}

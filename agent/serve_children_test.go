@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/teamctl/teamctl/agent/llm"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 )
@@ -219,4 +220,56 @@ func TestWakeSurvives(t *testing.T) {
 	if j := s.turns()[0]; j.Cause != team.CauseWake || j.Lane != team.LaneCron || j.StartedAt < at {
 		t.Errorf("%+v", j)
 	}
+}
+
+// turnFunc is a Turns.
+type turnFunc func(ledger.ClaimedTurn) llm.Outcome
+
+func (f turnFunc) Turn(_ context.Context, turn ledger.ClaimedTurn, _ llm.Desk) (llm.Outcome, error) {
+	return f(turn), nil
+}
+
+// TestTurnBeginsAgainAtTheEnd checks that a stop waits for a turn that the end of a child has claimed
+// again just after the stop has queued it: two goroutines have the same turn for a moment.
+func TestTurnBeginsAgainAtTheEnd(t *testing.T) {
+	t.Parallel()
+	var goOn [3]chan struct{} // of the parent's turn, by attempt
+	for i := range goOn {
+		goOn[i] = make(chan struct{})
+	}
+	again := ledger.ClaimedTurn{Job: ledger.TurnJob{ID: 1, Session: "dev", Attempt: 2}}
+	began := make(chan struct{})
+	s := &server{running: map[*running]bool{}, asks: make(chan ask), ended: make(chan *running)}
+	s.in.Turns = turnFunc(func(turn ledger.ClaimedTurn) (o llm.Outcome) {
+		if turn.Job.Session != "dev" {
+			return llm.Outcome{Next: &again}
+		}
+		if turn.Job.Attempt == again.Job.Attempt {
+			close(began)
+		}
+		<-goOn[turn.Job.Attempt]
+		return o
+	})
+	first := s.start(t.Context(), ledger.ClaimedTurn{Job: ledger.TurnJob{ID: 1, Session: "dev", Attempt: 1}})
+	s.start(t.Context(), ledger.ClaimedTurn{Job: ledger.TurnJob{ID: 2, Session: "child", Attempt: 1}})
+	ended := make(chan struct{})
+	go func() { s.endTurns(nil); close(ended) }()
+	<-began
+	close(goOn[1])
+	for there := true; there; {
+		a := ask{done: make(chan struct{}), do: func(context.Context) {
+			there = s.running[first]
+			if r := s.turnOf("dev"); r == nil || r.job.Attempt != again.Job.Attempt {
+				t.Errorf("the turn that runs is %+v", r)
+			}
+		}}
+		select {
+		case s.asks <- a:
+			<-a.done
+		case <-ended:
+			t.Fatal("the second attempt still runs")
+		}
+	}
+	close(goOn[2])
+	<-ended
 }
