@@ -223,14 +223,15 @@ func TestWakeSurvives(t *testing.T) {
 }
 
 // turnFunc is a Turns.
-type turnFunc func(ledger.ClaimedTurn) llm.Outcome
+type turnFunc func(context.Context, ledger.ClaimedTurn) llm.Outcome
 
-func (f turnFunc) Turn(_ context.Context, turn ledger.ClaimedTurn, _ llm.Desk) (llm.Outcome, error) {
-	return f(turn), nil
+func (f turnFunc) Turn(ctx context.Context, turn ledger.ClaimedTurn, _ llm.Desk) (llm.Outcome, error) {
+	return f(ctx, turn), nil
 }
 
-// TestTurnBeginsAgainAtTheEnd checks that a stop waits for a turn that the end of a child has claimed
-// again just after the stop has queued it: two goroutines have the same turn for a moment.
+// TestTurnBeginsAgainAtTheEnd checks that a stop gives a turn back, and waits for it, that the end of
+// a child has claimed again just after the stop has queued it: two goroutines have the same turn for
+// a moment.
 func TestTurnBeginsAgainAtTheEnd(t *testing.T) {
 	t.Parallel()
 	var goOn [3]chan struct{} // of the parent's turn, by attempt
@@ -240,12 +241,16 @@ func TestTurnBeginsAgainAtTheEnd(t *testing.T) {
 	again := ledger.ClaimedTurn{Job: ledger.TurnJob{ID: 1, Session: "dev", Attempt: 2}}
 	began := make(chan struct{})
 	s := &server{running: map[*running]bool{}, asks: make(chan ask), ended: make(chan *running)}
-	s.in.Turns = turnFunc(func(turn ledger.ClaimedTurn) (o llm.Outcome) {
+	s.in.Turns = turnFunc(func(ctx context.Context, turn ledger.ClaimedTurn) (o llm.Outcome) {
 		if turn.Job.Session != "dev" {
 			return llm.Outcome{Next: &again}
 		}
 		if turn.Job.Attempt == again.Job.Attempt {
 			close(began)
+			<-ctx.Done()
+			if cause := context.Cause(ctx); cause != errGivenBack {
+				t.Errorf("its context ended with %v", cause)
+			}
 		}
 		<-goOn[turn.Job.Attempt]
 		return o
