@@ -333,7 +333,8 @@ func TestSocketIsPrivate(t *testing.T) {
 			t.Errorf("%s: %v, %v; want %o", path, fi.Mode(), err, want)
 		}
 	}
-	open := filepath.Join(filepath.Dir(l.Runtime()), "open")
+	dir := t.TempDir()
+	open := filepath.Join(dir, "open")
 	if err := os.Mkdir(open, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -343,7 +344,7 @@ func TestSocketIsPrivate(t *testing.T) {
 	if fi, err := os.Stat(open); err != nil || fi.Mode().Perm() != 0o700 {
 		t.Errorf("it stays open: %v, %v", fi.Mode(), err)
 	}
-	shared := filepath.Join(filepath.Dir(l.Runtime()), "shared")
+	shared := filepath.Join(dir, "shared")
 	if err := os.Mkdir(shared, 0o700); err != nil {
 		t.Fatal(err)
 	}
