@@ -62,11 +62,7 @@ func statusLeft(teamKey string, line []string) string {
 	if len(line) == 0 || strings.ContainsAny(strings.Join(line, ""), "#%()'\"") {
 		return name
 	}
-	var words []string
-	for _, w := range line {
-		words = append(words, team.ShellQuote(w))
-	}
-	return "#(" + strings.Join(words, " ") + " 2>/dev/null || echo " + team.ShellQuote(name) + ") "
+	return "#(" + team.ShellLine(line) + " 2>/dev/null || echo " + team.ShellQuote(name) + ") "
 }
 
 // borderFormat shows a teammate's own title, which the program in the pane

@@ -351,9 +351,6 @@ func title(l backends.Launch) string {
 // pipe returns the command that writes the pane's output to the log from now
 // on, through a process that limits its size. tmux runs the command with sh.
 func (b *Backend) pipe(id string, l backends.Launch) []string {
-	cmd := "export " + holder.EnvThreads + "; exec"
-	for _, w := range holder.Command(b.opt.ShimArgv, l, bundle.StepLog) {
-		cmd += " " + team.ShellQuote(w)
-	}
+	cmd := "export " + holder.EnvThreads + "; exec " + team.ShellLine(holder.Command(b.opt.ShimArgv, l, bundle.StepLog))
 	return []string{"pipe-pane", "-O", "-t", id, literal(cmd, true)}
 }

@@ -212,7 +212,7 @@ with gh or glab, if installed. None of them is run.`,
 						a.out.line("# text: %s", p.BodyFile)
 					}
 					for _, argv := range p.Commands {
-						a.out.line("%s", printable(shellLine(argv)))
+						a.out.line("%s", printable(team.ShellLine(argv)))
 					}
 				}
 				return nil
@@ -222,18 +222,4 @@ with gh or glab, if installed. None of them is run.`,
 	cmd.Flags().StringVar(&into, "into", "", "branch to merge into (default: the one checked out in the repository)")
 	cmd.Flags().BoolVar(&body, "body", false, "also print the text")
 	return cmd
-}
-
-// shellLine formats an argv as a person would type it.
-func shellLine(argv []string) string {
-	words := make([]string, len(argv))
-	for i, w := range argv {
-		if w == "" || strings.ContainsFunc(w, func(r rune) bool {
-			return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:@,+", r)
-		}) {
-			w = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
-		}
-		words[i] = w
-	}
-	return strings.Join(words, " ")
 }

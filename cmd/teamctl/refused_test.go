@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/teamctl/teamctl/team"
 )
 
 // refusedPath has the sentences of all errors that scripts expect by their reason, with the hints.
@@ -59,7 +61,7 @@ func (r *refusals) refused(ts *testscript.TestScript, neg bool, args []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.by[ts.Name()] = append(r.by[ts.Name()], refusal{
-		line: n.text(shellLine(args)),
+		line: n.text(team.ShellLine(args)),
 		says: "\t" + strings.ReplaceAll(n.text(says), "\n", "\n\t"),
 	})
 }

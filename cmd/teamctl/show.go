@@ -57,7 +57,7 @@ teamctl pane unhide.`,
 				kind, name = args[0], args[1]
 				if near := team.Closest(kind, showKinds); near != kind {
 					return usage(cmd, "show takes %s before a name, not %q", strings.Join(showKinds, ", "), kind).
-						WithHint("teamctl show " + cmp.Or(near, "member") + " " + shellLine([]string{name}))
+						WithHint("teamctl show " + cmp.Or(near, "member") + " " + team.ShellLine([]string{name}))
 				}
 			}
 			return a.withTeam(ctx, func(t *tool.Team, c tool.Caller) error {
@@ -209,7 +209,7 @@ func (a *app) showMember(m psMember) {
 	}
 	put("mode", string(modeOf(m.Spec.Mode)))
 	put("agent", view.Clean(m.Spec.Agent))
-	put("command", printable(shellLine(m.Spec.Command)))
+	put("command", printable(team.ShellLine(m.Spec.Command)))
 	if m.PID != 0 {
 		put("process", fmt.Sprintf("%d, since %s", m.PID, when(look.Since(m.Member))))
 	} else {

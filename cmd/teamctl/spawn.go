@@ -93,8 +93,11 @@ member has left takes its worktree and branch again, unless you say --fresh.`,
 			case n == 0:
 				return usage(cmd, "teamctl spawn needs the name of the member")
 			case n > 1:
-				return usage(cmd, "teamctl spawn takes one name, found %q too", args[1]).
-					WithHint("a command goes after --: teamctl spawn " + args[0] + " -- " + strings.Join(args[1:n], " "))
+				hint, command := "a command goes after --: teamctl spawn ", args[1:]
+				if n < len(args) {
+					hint, command = "start one member at a time: teamctl spawn ", args[n:]
+				}
+				return usage(cmd, "teamctl spawn takes one name, found %q too", args[1]).WithHint(hint + args[0] + " -- " + team.ShellLine(command))
 			}
 			return nil
 		},

@@ -123,13 +123,13 @@ func (s *slip) mended(args []string) string {
 	if s.path == nil {
 		args = slices.Clone(args)
 		args[i] = s.right + strings.TrimPrefix(args[i], s.wrong)
-		return "teamctl " + shellLine(args)
+		return "teamctl " + team.ShellLine(args)
 	}
 	line := s.right
 	rest := slices.DeleteFunc(slices.Clone(args[:i]), func(w string) bool { return slices.Contains(s.path, w) })
 	rest = append(rest, args[i+1:]...)
 	if len(rest) > 0 {
-		line += " " + shellLine(rest)
+		line += " " + team.ShellLine(rest)
 	}
 	return line
 }

@@ -189,7 +189,7 @@ func (a Action) Line(d Deed) string {
 			"{group}": d.Group, "{again}": d.Again(),
 		} {
 			if w == name && value != "" {
-				w = quoted(value)
+				w = team.ShellQuote(plain.Visible(value))
 				break
 			}
 		}
@@ -240,15 +240,6 @@ func number(n int64) string {
 		return ""
 	}
 	return strconv.FormatInt(n, 10)
-}
-
-// quoted quotes a word for a POSIX shell.
-func quoted(s string) string {
-	s = plain.Visible(s)
-	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=@%+,") == "" {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 // Deed returns an action on the target, without typed input.

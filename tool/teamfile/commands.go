@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/teamctl/teamctl/team"
 )
@@ -20,11 +19,7 @@ func (f *File) Commands() (started, later []string) {
 			started = append(started, where+k+"="+m.Env[k])
 		}
 		if len(m.Command) > 0 {
-			words := make([]string, len(m.Command))
-			for i, w := range m.Command {
-				words[i] = team.ShellQuote(w)
-			}
-			started = append(started, where+strings.Join(words, " "))
+			started = append(started, where+team.ShellLine(m.Command))
 		}
 	}
 	started = append(started, f.MCP.commands()...)

@@ -3,7 +3,6 @@ package teamfile
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/google/jsonschema-go/jsonschema"
@@ -69,11 +68,7 @@ func (s Servers) commands() (out []string) {
 		for _, k := range slices.Sorted(maps.Keys(s[name].Headers)) {
 			out = append(out, where+k+": "+s[name].Headers[k])
 		}
-		words := make([]string, len(s[name].Command))
-		for i, w := range s[name].Command {
-			words[i] = team.ShellQuote(w)
-		}
-		out = append(out, where+strings.Join(words, " ")+s[name].URL)
+		out = append(out, where+team.ShellLine(s[name].Command)+s[name].URL)
 	}
 	return out
 }
