@@ -31,6 +31,9 @@ const (
 	aliveMost  = time.Minute
 	// silentFor is the maximum silence of a process that could run and is idle.
 	silentFor = 5 * time.Second
+	// againFor is silentFor for one that was given up recently. It is longer than the pause of an HTTP
+	// server that has no descriptor to accept with, which tries again after a second.
+	againFor = 2 * time.Second
 	// stoppedFor is the maximum time for a stopped process: a debugger stops one for moments.
 	stoppedFor = time.Second
 	// busyFor bounds the patience with a process that wants to run and does not answer.
@@ -194,7 +197,7 @@ func (s *silence) look(d doing, now time.Time) string {
 	switch {
 	case s.stopped >= stoppedFor, s.again && s.stopped > 0:
 		return "it is stopped"
-	case s.idle >= silentFor, s.again && s.idle >= stoppedFor:
+	case s.idle >= silentFor, s.again && s.idle >= againFor:
 		return "no answer"
 	case s.busier >= busyFor:
 		return "it is busy"

@@ -129,14 +129,16 @@ func TestSilence(t *testing.T) {
 		doing func(i int) doing
 		from  time.Duration // to where it is given up, about
 		why   string
+		again bool
 	}{
-		{"sleeps", func(int) doing { return doingNothing }, silentFor, "no answer"},
-		{"stopped", func(int) doing { return doingStopped }, stoppedFor, "stopped"},
-		{"busy", func(int) doing { return doingWork }, busyFor, "busy"},
-		{"starved", func(i int) doing { return []doing{doingWork, doingWork, doingNothing}[i%3] }, 2 * silentFor, "no answer"},
-		{"debugged", func(i int) doing { return []doing{doingStopped, doingWork}[i%2] }, busyFor, "busy"},
+		{name: "sleeps", doing: func(int) doing { return doingNothing }, from: silentFor, why: "no answer"},
+		{name: "sleeps again", doing: func(int) doing { return doingNothing }, from: againFor, why: "no answer", again: true},
+		{name: "stopped", doing: func(int) doing { return doingStopped }, from: stoppedFor, why: "stopped"},
+		{name: "busy", doing: func(int) doing { return doingWork }, from: busyFor, why: "busy"},
+		{name: "starved", doing: func(i int) doing { return []doing{doingWork, doingWork, doingNothing}[i%3] }, from: 2 * silentFor, why: "no answer"},
+		{name: "debugged", doing: func(i int) doing { return []doing{doingStopped, doingWork}[i%2] }, from: busyFor, why: "busy"},
 	} {
-		s := silence{last: now}
+		s := silence{last: now, again: c.again}
 		for i := 1; ; i++ {
 			at := now.Add(time.Duration(i) * aliveLooks)
 			why := s.look(c.doing(i), at)
