@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -248,7 +249,7 @@ func TestTurnBeginsAgainAtTheEnd(t *testing.T) {
 		if turn.Job.Attempt == again.Job.Attempt {
 			close(began)
 			<-ctx.Done()
-			if cause := context.Cause(ctx); cause != errGivenBack {
+			if cause := context.Cause(ctx); !errors.Is(cause, errGivenBack) {
 				t.Errorf("its context ended with %v", cause)
 			}
 		}
