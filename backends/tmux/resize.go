@@ -32,14 +32,15 @@ type resizes struct {
 	work    sync.WaitGroup
 }
 
-// notified takes a line of a control client that answers no command.
+// notified takes a line of a control client that answers no command. A zoomed window keeps the
+// size that is known of it: tmux prints a line again when it is unzoomed.
 func (b *Backend) notified(s *server, line string) {
 	rest, ok := strings.CutPrefix(line, "%layout-change ")
 	if !ok {
 		return
 	}
-	// %layout-change @1 b25f,80x24,0,0,2 ...
-	if f := strings.Fields(rest); len(f) >= 2 {
+	// %layout-change @1 b25f,80x24,0,0,2 b25f,80x24,0,0,2 *Z
+	if f := strings.Fields(rest); len(f) >= 2 && !(len(f) > 3 && strings.Contains(f[3], "Z")) {
 		if layout := strings.Split(f[1], ","); len(layout) >= 2 {
 			b.sized(windowRef{s, f[0]}, layout[1])
 		}
@@ -49,12 +50,12 @@ func (b *Backend) notified(s *server, line string) {
 // look compares the windows with what is known of them: they may have changed while no
 // control client was connected.
 func (b *Backend) look(ctx context.Context, s *server, c *control) {
-	out, err := c.run(ctx, "list-windows", "-F", "#{window_id} #{window_width}x#{window_height}")
+	out, err := c.run(ctx, "list-windows", "-F", "#{window_id} #{window_width}x#{window_height} #{window_zoomed_flag}")
 	if err != nil {
 		return // a window without a known size keeps its layout
 	}
 	for l := range strings.Lines(out) {
-		if f := strings.Fields(l); len(f) == 2 {
+		if f := strings.Fields(l); len(f) == 3 && f[2] == "0" {
 			b.sized(windowRef{s, f[0]}, f[1])
 		}
 	}
@@ -115,6 +116,15 @@ func (r *resizes) take() (windows []windowRef) {
 	clear(r.pending)
 	r.running = len(windows) > 0
 	return windows
+}
+
+// unzoomed has a window, which is zoomed, laid out with the next line of tmux that shows all of it.
+func (r *resizes) unzoomed(w windowRef) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.sizes[w] != "" {
+		r.sizes[w] = "zoomed"
+	}
 }
 
 // forget drops what is known of a server that is replaced.

@@ -30,10 +30,15 @@ func widths(t *testing.T, socket, session string) string {
 	return strings.Join(strings.Fields(string(out)), " ")
 }
 
-// TestRetile: a client of another size makes the team's window another size, and the panes
-// share that as they share every size.
-func TestRetile(t *testing.T) {
-	t.Parallel()
+// resized is a team's window with the lead's pane and those of four agents, which a person has
+// attached to in a window of another tmux server.
+type resized struct {
+	personServer
+	socket, session string
+}
+
+func newResized(t *testing.T) resized {
+	t.Helper()
 	r := newRig(t)
 	b := r.Open(t).(*Backend)
 	if err := b.Check(ctxFor(t)); err != nil {
@@ -43,9 +48,10 @@ func TestRetile(t *testing.T) {
 		t.Skip("without a control client nobody is told of another size")
 	}
 	h := mustStart(t, b, backendtest.Launch(t, r, "a", "idle"))
-	defer mustEnd(t, h)
+	t.Cleanup(func() { mustEnd(t, h) })
 	for _, name := range []string{"b", "c", "d"} {
-		defer mustEnd(t, mustStart(t, b, backendtest.Launch(t, r, name, "idle")))
+		h := mustStart(t, b, backendtest.Launch(t, r, name, "idle"))
+		t.Cleanup(func() { mustEnd(t, h) })
 	}
 	socket, session := r.Layout.TmuxSocket(), h.Pane().SessionID
 	if got := widths(t, socket, session); got != "99 50 49 50 49" {
@@ -57,19 +63,61 @@ func TestRetile(t *testing.T) {
 	}
 	p := newPerson(t)
 	p.tmux(append([]string{"new-window", "-d", "-t", "mine:9", "env", "-u", "TMUX"}, argv...)...)
-	for _, size := range [][]string{{"120", "36", "59 30 29 30 29"}, {"170", "50", "84 42 42 42 42"}} {
-		p.tmux("resize-window", "-t", "mine:9", "-x", size[0], "-y", size[1])
-		got := ""
-		defer func() {
-			if t.Failed() {
-				t.Logf("at %s: widths %s, want %s", size[0], got, size[2])
-			}
-		}()
-		follow(t, "the panes share "+size[0]+" columns", func() bool {
-			got = widths(t, socket, session)
-			return got == size[2]
-		})
+	p.tmux("set-option", "-w", "-t", "mine:9", "remain-on-exit", "on")
+	return resized{p, socket, session}
+}
+
+// resize changes the size of the person's terminal.
+func (r resized) resize(w, h string) { r.tmux("resize-window", "-t", "mine:9", "-x", w, "-y", h) }
+
+// shared waits until the panes have the widths want.
+func (r resized) shared(t *testing.T, want string) {
+	t.Helper()
+	got := ""
+	defer func() {
+		if t.Failed() {
+			clients, _ := exec.Command("tmux", "-u", "-S", r.socket, "list-clients", "-F", "#{client_pid} #{client_width}x#{client_height} #{client_flags}").Output()
+			t.Logf("widths %s, want %s\nclients:\n%sthe person's pane: %s\n%s", got, want, clients,
+				r.tmux("list-panes", "-t", "mine:9", "-F", "#{pane_pid} #{pane_width}x#{pane_height} dead=#{pane_dead} #{pane_dead_status}"),
+				r.tmux("capture-pane", "-p", "-t", "mine:9"))
+		}
+	}()
+	follow(t, "the panes share the columns", func() bool {
+		got = widths(t, r.socket, r.session)
+		return got == want
+	})
+}
+
+// TestRetile: a client of another size makes the team's window another size, and the panes
+// share that as they share every size.
+func TestRetile(t *testing.T) {
+	t.Parallel()
+	r := newResized(t)
+	r.resize("120", "36")
+	r.shared(t, "59 30 29 30 29")
+	r.resize("170", "50")
+	r.shared(t, "84 42 42 42 42")
+}
+
+// TestRetileUnzoomed: a window whose size changes while it is zoomed is laid out when it is unzoomed.
+func TestRetileUnzoomed(t *testing.T) {
+	t.Parallel()
+	r := newResized(t)
+	r.shared(t, "79 40 39 40 39")
+	tmux := func(args ...string) string {
+		out, err := exec.Command("tmux", append([]string{"-u", "-S", r.socket}, args...)...).Output()
+		if err != nil {
+			t.Fatalf("tmux %v: %v", args, err)
+		}
+		return strings.TrimSpace(string(out))
 	}
+	tmux("resize-pane", "-Z", "-t", r.session+":0.1")
+	r.resize("131", "40")
+	follow(t, "the zoomed window has another size", func() bool {
+		return tmux("display-message", "-p", "-t", r.session+":0", "#{window_zoomed_flag} #{window_width}") == "1 131"
+	})
+	tmux("resize-pane", "-Z", "-t", r.session+":0.1")
+	r.shared(t, "65 32 32 32 32")
 }
 
 // TestAttachStartsTheLead: the program of the lead's pane that has exited is started again
