@@ -40,7 +40,7 @@ func (b *Backend) notified(s *server, line string) {
 		return
 	}
 	// %layout-change @1 b25f,80x24,0,0,2 b25f,80x24,0,0,2 *Z
-	if f := strings.Fields(rest); len(f) >= 2 && !(len(f) > 3 && strings.Contains(f[3], "Z")) {
+	if f := strings.Fields(rest); len(f) >= 2 && (len(f) < 4 || !strings.Contains(f[3], "Z")) {
 		if layout := strings.Split(f[1], ","); len(layout) >= 2 {
 			b.sized(windowRef{s, f[0]}, layout[1])
 		}
