@@ -114,7 +114,7 @@ func (s *server) relayout(ctx context.Context, window string) error {
 func (s *server) tile(ctx context.Context, window string) error {
 	ps, err := s.panes(ctx, "-t", window)
 	if err == nil && len(ps) > 0 && ps[0].zoomed {
-		s.backend.resizes.unzoomed(windowRef{s, window})
+		s.backend.resizes.whenUnzoomed(windowRef{s, window})
 		ps, err = s.panes(ctx, "-t", window) // it may have been unzoomed just before
 	}
 	if err != nil || len(ps) == 0 || ps[0].zoomed {

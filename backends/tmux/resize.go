@@ -24,7 +24,7 @@ type windowRef struct {
 // lock.
 type resizes struct {
 	mu      sync.Mutex
-	sizes   map[windowRef]string // last known, "200x50"
+	sizes   map[windowRef]string // last known, "200x50"; "zoomed": laid out at any
 	pending map[windowRef]bool
 	running bool
 	closed  bool
@@ -118,8 +118,8 @@ func (r *resizes) take() (windows []windowRef) {
 	return windows
 }
 
-// unzoomed has a window, which is zoomed, laid out with the next line of tmux that shows all of it.
-func (r *resizes) unzoomed(w windowRef) {
+// whenUnzoomed has a window, which is zoomed, laid out with the next line of tmux that shows all of it.
+func (r *resizes) whenUnzoomed(w windowRef) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.sizes[w] != "" {

@@ -34,6 +34,7 @@ func widths(t *testing.T, socket, session string) string {
 // attached to in a window of another tmux server.
 type resized struct {
 	personServer
+	b               *Backend
 	socket, session string
 }
 
@@ -64,7 +65,17 @@ func newResized(t *testing.T) resized {
 	p := newPerson(t)
 	p.tmux(append([]string{"new-window", "-d", "-t", "mine:9", "env", "-u", "TMUX"}, argv...)...)
 	p.tmux("set-option", "-w", "-t", "mine:9", "remain-on-exit", "on")
-	return resized{p, socket, session}
+	return resized{p, b, socket, session}
+}
+
+// team runs tmux on the team's server.
+func (r resized) team(args ...string) string {
+	r.t.Helper()
+	out, err := exec.Command("tmux", append([]string{"-u", "-S", r.socket}, args...)...).Output()
+	if err != nil {
+		r.t.Fatalf("tmux %v: %v", args, err)
+	}
+	return strings.TrimSpace(string(out))
 }
 
 // resize changes the size of the person's terminal.
@@ -104,20 +115,33 @@ func TestRetileUnzoomed(t *testing.T) {
 	t.Parallel()
 	r := newResized(t)
 	r.shared(t, "79 40 39 40 39")
-	tmux := func(args ...string) string {
-		out, err := exec.Command("tmux", append([]string{"-u", "-S", r.socket}, args...)...).Output()
-		if err != nil {
-			t.Fatalf("tmux %v: %v", args, err)
-		}
-		return strings.TrimSpace(string(out))
-	}
-	tmux("resize-pane", "-Z", "-t", r.session+":0.1")
+	r.team("resize-pane", "-Z", "-t", r.session+":0.1")
 	r.resize("131", "40")
 	follow(t, "the zoomed window has another size", func() bool {
-		return tmux("display-message", "-p", "-t", r.session+":0", "#{window_zoomed_flag} #{window_width}") == "1 131"
+		return r.team("display-message", "-p", "-t", r.session+":0", "#{window_zoomed_flag} #{window_width}") == "1 131"
 	})
-	tmux("resize-pane", "-Z", "-t", r.session+":0.1")
+	r.team("resize-pane", "-Z", "-t", r.session+":0.1")
 	r.shared(t, "65 32 32 32 32")
+}
+
+// TestRetileWhileZoomed: a window that was zoomed when it was to be laid out is laid out when it is unzoomed.
+func TestRetileWhileZoomed(t *testing.T) {
+	t.Parallel()
+	r := newResized(t)
+	r.shared(t, "79 40 39 40 39")
+	r.team("select-layout", "-t", r.session+":0", "even-horizontal")
+	if got := widths(t, r.socket, r.session); got == "79 40 39 40 39" {
+		t.Fatal("the layout is the same")
+	}
+	r.team("resize-pane", "-Z", "-t", r.session+":0.1")
+	r.b.mu.Lock()
+	s := r.b.servers[r.socket]
+	r.b.mu.Unlock()
+	if err := s.relayout(ctxFor(t), r.team("display-message", "-p", "-t", r.session+":0", "#{window_id}")); err != nil {
+		t.Fatal(err)
+	}
+	r.team("resize-pane", "-Z", "-t", r.session+":0.1")
+	r.shared(t, "79 40 39 40 39")
 }
 
 // TestAttachStartsTheLead: the program of the lead's pane that has exited is started again
