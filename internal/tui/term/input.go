@@ -70,7 +70,11 @@ func (t *Terminal) read(got <-chan []byte, done <-chan struct{}) {
 			pass(e)
 		}
 		if !ok {
-			pass(Event{Kind: Gone, At: now})
+			select {
+			case <-done: // which ends the receiver, too
+			default:
+				pass(Event{Kind: Gone, At: now})
+			}
 			return
 		}
 		if len(in.rest) > 0 {
