@@ -14,11 +14,12 @@ import (
 // Conversation is a foreign agent that takes one prompt at a time.
 type Conversation interface {
 	// Prompt sends a text and returns the stop reason when the turn is over. It calls begun once,
-	// at the first sign that the agent has the text.
+	// at the first sign that the agent has the text. If it fails because the agent is gone, Done is
+	// closed before it returns.
 	Prompt(ctx context.Context, text string, begun func()) (reason string, err error)
 	// Cancel cancels the current turn.
 	Cancel(ctx context.Context) error
-	// Done is closed when the agent has exited.
+	// Done is closed when the agent is gone: it has exited, or takes nothing more.
 	Done() <-chan struct{}
 }
 

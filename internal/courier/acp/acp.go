@@ -52,7 +52,9 @@ type Agent struct {
 	conn    *acp.ClientSideConnection
 	session acp.SessionId
 	exited  chan struct{}
-	err     error // how the process exited, valid once exited is closed
+	err     error         // how the process exited, valid once exited is closed
+	gone    chan struct{} // it has exited, or closed its end of the connection
+	lost    func()        // closes gone
 
 	modes []string // ids of the session's modes; empty if it has none
 
@@ -91,22 +93,43 @@ func Start(ctx context.Context, in In) (*Agent, error) {
 		stdout.Close()
 		return nil, acpError("start "+in.Argv[0], err)
 	}
-	a := &Agent{in: in, cmd: cmd, stdin: stdin, stdout: stdout, exited: make(chan struct{})}
+	a := &Agent{in: in, cmd: cmd, stdin: stdin, stdout: stdout, exited: make(chan struct{}), gone: make(chan struct{})}
+	a.lost = sync.OnceFunc(func() { close(a.gone) })
 	go func() { // exits with the process; Close waits for it
+		defer a.lost()
 		defer close(a.exited)
 		a.err = cmd.Wait()
 	}()
 	// The connection reads as soon as it exists and logs its end, so reading waits until the logger
 	// is set.
 	first := make(chan struct{})
-	a.conn = acp.NewClientSideConnection(acpClient{a}, stdin, gated{stdout, first})
+	a.conn = acp.NewClientSideConnection(acpClient{a}, toAgent{stdin, a.lost}, gated{stdout, first})
 	a.conn.SetLogger(slog.New(slog.DiscardHandler))
 	close(first)
+	go func() { // exits with the connection; Close waits for it
+		<-a.conn.Done()
+		a.lost()
+	}()
 	if err := a.hello(ctx); err != nil {
 		_ = a.Close()
 		return nil, acpError("talk to "+in.Argv[0], err)
 	}
 	return a, nil
+}
+
+// toAgent calls lost when the agent takes nothing more: the library reports that as an error which
+// an agent could have answered as well.
+type toAgent struct {
+	io.Writer
+	lost func()
+}
+
+func (t toAgent) Write(p []byte) (int, error) {
+	n, err := t.Writer.Write(p)
+	if err != nil {
+		t.lost()
+	}
+	return n, err
 }
 
 // gated blocks reads until open is closed.
@@ -195,7 +218,8 @@ func (a *Agent) SetMode(ctx context.Context, mode team.Mode) (has bool, err erro
 
 // Prompt sends a text to the agent and returns the stop reason when the turn is over. It calls
 // begun once, at the first sign that the agent has the text. A call during another one fails with
-// CodeConflict; a *team.LimitReached is a usage limit.
+// CodeConflict; a *team.LimitReached is a usage limit. If it fails because the agent is gone, Done
+// is closed when it returns.
 func (a *Agent) Prompt(ctx context.Context, text string, begun func()) (string, error) {
 	a.mu.Lock()
 	if a.begun != nil {
@@ -216,8 +240,13 @@ func (a *Agent) Prompt(ctx context.Context, text string, begun func()) (string, 
 	out, err := a.conn.Prompt(ctx, acp.PromptRequest{SessionId: a.session, Prompt: []acp.ContentBlock{acp.TextBlock(text)}})
 	if err != nil {
 		select {
-		case <-a.exited:
-			return "", team.Errorf(team.CodeUnavailable, "the agent ended in its turn: %w", errors.Join(err, a.err))
+		case <-a.conn.Done(): // the connection of a process ends before it can be waited for
+			a.lost()
+		default:
+		}
+		select {
+		case <-a.gone:
+			return "", team.Errorf(team.CodeUnavailable, "the agent ended in its turn: %w", errors.Join(err, a.exit()))
 		default:
 		}
 		if limit := limitOf(err, time.Now()); limit != nil {
@@ -244,8 +273,24 @@ func (a *Agent) Cancel(ctx context.Context) error {
 	return nil
 }
 
-// Done is closed when the agent has exited.
-func (a *Agent) Done() <-chan struct{} { return a.exited }
+// exit returns how the process exited, if it does so soon.
+func (a *Agent) exit() error {
+	t := time.NewTimer(exitSoon)
+	defer t.Stop()
+	select {
+	case <-a.exited:
+		return a.err
+	case <-t.C:
+		return nil
+	}
+}
+
+// exitSoon bounds the wait for the status of a process that has closed its connection.
+const exitSoon = time.Second
+
+// Done is closed when the agent can be given nothing more: it has exited, or has closed its end of
+// the connection.
+func (a *Agent) Done() <-chan struct{} { return a.gone }
 
 // Close ends the agent: it closes its input, then terminates and kills what is left of its process
 // group. The error is the agent's exit error if it exited by itself.

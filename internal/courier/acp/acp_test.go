@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -37,7 +38,42 @@ func serveACP(model string) {
 	if err != nil {
 		panic(err)
 	}
-	fakecli.ServeACP(context.Background(), model, dir, os.Getenv("ASK") != "", os.Stdin, os.Stdout)
+	in := io.Reader(os.Stdin)
+	if file := map[string]*os.File{"stdin": os.Stdin, "stdout": os.Stdout}[os.Getenv(envCloses)]; file != nil {
+		in = closing(file)
+	}
+	fakecli.ServeACP(context.Background(), model, dir, os.Getenv("ASK") != "", in, os.Stdout)
+}
+
+// envCloses names the end of the connection that the agent closes, and lives on: its standard output
+// when it gets a prompt, its standard input once it has a session.
+const envCloses = "COURIER_TEST_CLOSES"
+
+// closing returns the standard input of an agent that closes a file.
+func closing(file *os.File) io.Reader {
+	r, w := io.Pipe()
+	go func() {
+		method := map[*os.File]string{os.Stdin: `"session/new"`, os.Stdout: `"session/prompt"`}[file]
+		for lines := bufio.NewReader(os.Stdin); ; {
+			line, err := lines.ReadBytes('\n')
+			if err != nil {
+				_ = w.Close()
+				return
+			}
+			last := bytes.Contains(line, []byte(method))
+			if last {
+				_ = file.Close()
+			}
+			if last && file == os.Stdout {
+				continue // to the end
+			}
+			_, _ = w.Write(line)
+			if last {
+				return
+			}
+		}
+	}()
+	return r
 }
 
 // safeBuffer is a buffer for several goroutines.
@@ -275,6 +311,33 @@ func TestACPAgentDies(t *testing.T) {
 	case <-a.Done():
 	case <-time.After(5 * time.Minute):
 		t.Fatal("it is not done")
+	}
+}
+
+// TestACPConnectionEnds checks that an agent which has closed an end of its connection, as each does
+// that exits, is told from one that refuses a prompt: what it was given is given to the next one.
+func TestACPConnectionEnds(t *testing.T) {
+	t.Parallel()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, end := range []string{"stdin", "stdout"} {
+		r := couriertest.New(t)
+		a, err := Start(t.Context(), In{Argv: []string{exe}, Env: append(os.Environ(), envACP+"="+r.Model.URL, envCloses+"="+end), Dir: r.Dir, Err: os.Stderr})
+		if err != nil {
+			t.Fatal(err)
+		}
+		reason, err := a.Prompt(t.Context(), "@@say hello", func() {})
+		if !team.IsCode(err, team.CodeUnavailable) {
+			t.Errorf("%s: %q, %v", end, reason, err)
+		}
+		select {
+		case <-a.Done():
+		default:
+			t.Errorf("%s: not done after %v", end, err)
+		}
+		_ = a.Close()
 	}
 }
 
