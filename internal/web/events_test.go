@@ -116,3 +116,24 @@ func TestScreen(t *testing.T) {
 		t.Errorf("%q, %v", got.Lines, err)
 	}
 }
+
+// TestLastScreen checks that what a member has shown last is seen, however soon it ended after that.
+func TestLastScreen(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.f.last = "out of memory"
+	for range 12 {
+		t.Run("", func(t *testing.T) {
+			t.Parallel()
+			next, stop := r.lines("/t/demo/screen/ann/events")
+			defer stop()
+			shown, text := "", next()
+			for ; text != "" && !strings.Contains(text, `"why"`); text = next() {
+				shown = text
+			}
+			if !strings.Contains(shown, r.f.last) || !strings.Contains(text, "ann has ended") {
+				t.Errorf("%s, and then %s", shown, text)
+			}
+		})
+	}
+}

@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,6 +23,7 @@ type fake struct {
 	changed chan struct{}
 	said    []view.Comment
 	screen  string // what the screen of ann shows below the first line
+	last    string // the same once more, when she ends
 	long    bool   // it has more tasks than a snapshot
 	ready   string // what would be merged
 	teams   []view.Glance
@@ -202,9 +204,13 @@ func (f *fake) Timeline(context.Context) (view.Timeline, error) {
 
 func (f *fake) Screen(ctx context.Context, _ string, each func(view.Frame)) error {
 	f.mu.Lock()
-	text := f.screen
+	text, last := f.screen, f.last
 	f.mu.Unlock()
 	each(view.Frame{Lines: []string{"\x1b]0;title\x07\x1b[31m" + evil, text}})
+	if last != "" {
+		each(view.Frame{Lines: []string{last}})
+		return errors.New("ann has ended")
+	}
 	<-ctx.Done()
 	return nil
 }

@@ -330,12 +330,17 @@ func (s *Server) screen(v visit) {
 	for {
 		select {
 		case f := <-frames:
-			if !send("screen", map[string]any{"lines": page.Screen(f.Lines), "ended": plain.Line(f.Ended)}) || !wait(ctx, tick) {
+			if !send("screen", screenOf(f)) || !wait(ctx, tick) {
 				return
 			}
 			pause.Reset(alive)
 		case err := <-done:
 			done <- err
+			select {
+			case f := <-frames: // the last one, which came while the previous one was shown
+				send("screen", screenOf(f))
+			default:
+			}
 			why := "the screen is no longer shown"
 			if err != nil {
 				why = plain.Text(err.Error())
@@ -351,6 +356,11 @@ func (s *Server) screen(v visit) {
 			return
 		}
 	}
+}
+
+// screenOf returns a frame as the page gets it.
+func screenOf(f view.Frame) map[string]any {
+	return map[string]any{"lines": page.Screen(f.Lines), "ended": plain.Line(f.Ended)}
 }
 
 func wait(ctx context.Context, d time.Duration) bool {
