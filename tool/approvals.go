@@ -456,6 +456,7 @@ func (t *Team) AwaitApproval(ctx context.Context, id int64, timeout time.Duratio
 	}
 	defer stop()
 	var lapse <-chan time.Time
+	last := false
 	for {
 		a, err := t.Ledger.Approval(context.WithoutCancel(ctx), strconv.FormatInt(id, 10))
 		if err != nil {
@@ -469,6 +470,9 @@ func (t *Team) AwaitApproval(ctx context.Context, id int64, timeout time.Duratio
 				WithReason(string(a.State))
 		case ledger.ApprovalPending:
 		}
+		if last {
+			return a, team.Errorf(team.CodeTimeout, "%s %d was not answered in %s", a.Kind, a.ID, timeout).WithHint("teamctl approvals")
+		}
 		if a.Deadline != 0 && lapse == nil {
 			timer := time.NewTimer(time.Until(time.UnixMilli(a.Deadline)) + time.Millisecond)
 			defer timer.Stop()
@@ -481,10 +485,9 @@ func (t *Team) AwaitApproval(ctx context.Context, id int64, timeout time.Duratio
 				return a, err
 			}
 		case <-wait.Done():
-			if over(wait, timeout) && ctx.Err() == nil {
-				return a, team.Errorf(team.CodeTimeout, "%s %d was not answered in %s", a.Kind, a.ID, timeout).WithHint("teamctl approvals")
+			if last = over(ctx, wait, timeout); !last {
+				return a, context.Cause(ctx)
 			}
-			return a, context.Cause(ctx)
 		}
 	}
 }

@@ -21,9 +21,10 @@ func bounded(ctx context.Context, limit time.Duration) (context.Context, context
 }
 
 // over reports whether the limit of a bounded context was reached, as opposed to the end of its
-// parent.
-func over(ctx context.Context, limit time.Duration) bool {
-	return limit > 0 && errors.Is(ctx.Err(), context.DeadlineExceeded)
+// parent. The state is then to be read once more: what is waited for may have come before the limit,
+// as in a process that was stopped.
+func over(parent, ctx context.Context, limit time.Duration) bool {
+	return limit > 0 && errors.Is(ctx.Err(), context.DeadlineExceeded) && parent.Err() == nil
 }
 
 // InboxNext is InboxTake, and waits up to limit if there is no mail. An empty mailbox after that,
@@ -53,8 +54,8 @@ func (t *Team) InboxNext(ctx context.Context, c Caller, limit time.Duration) (_ 
 			if err := w.Err(); err != nil {
 				return in, err
 			}
-			if over(wait, limit) && ctx.Err() == nil {
-				return in, nil
+			if over(ctx, wait, limit) {
+				return t.InboxTake(ctx, c)
 			}
 			return in, context.Cause(ctx)
 		}
@@ -88,6 +89,7 @@ func (t *Team) AwaitMember(ctx context.Context, name, state string, limit time.D
 	dead, ended := false, time.NewTimer(startUnderWay)
 	ended.Stop()
 	defer ended.Stop()
+	late, last := false, false // startUnderWay or the limit has passed
 	for {
 		if m, err = t.Ledger.MemberBySession(ctx, m.SessionKey); err != nil {
 			return m, err
@@ -101,24 +103,28 @@ func (t *Team) AwaitMember(ctx context.Context, name, state string, limit time.D
 			return m, never
 		}
 		// Nothing will change by itself, unless a start has just been requested.
-		if before := dead; m.Observed.Terminal() && m.NextStart == 0 {
-			if dead = true; !before {
-				ended.Reset(startUnderWay)
-			}
-		} else {
-			dead = false
+		before := dead
+		switch dead = m.Observed.Terminal() && m.NextStart == 0; {
+		case dead && late:
+			return m, never
+		case !dead:
+			late = false
 			ended.Stop()
+		case !before:
+			ended.Reset(startUnderWay)
+		}
+		if last {
+			return m, team.Errorf(team.CodeTimeout, "%s is not %s after %s (%s, %s)", m.Name, state, limit, m.Observed, m.Activity).
+				WithHint("teamctl capture " + m.Name + " shows its screen")
 		}
 		select {
 		case <-changes:
 		case <-ended.C:
-			return m, never
+			late = true
 		case <-wait.Done():
-			if over(wait, limit) && ctx.Err() == nil {
-				return m, team.Errorf(team.CodeTimeout, "%s is not %s after %s (%s, %s)", m.Name, state, limit, m.Observed, m.Activity).
-					WithHint("teamctl capture " + m.Name + " shows its screen")
+			if last = over(ctx, wait, limit); !last {
+				return m, context.Cause(ctx)
 			}
-			return m, context.Cause(ctx)
 		}
 	}
 }
@@ -169,8 +175,8 @@ func (t *Team) AwaitEvents(ctx context.Context, after int64, most int, f ledger.
 		select {
 		case <-changes:
 		case <-wait.Done():
-			if over(wait, limit) && ctx.Err() == nil {
-				return nil, nil
+			if over(ctx, wait, limit) {
+				return t.Ledger.Events(ctx, after, most, f)
 			}
 			return nil, context.Cause(ctx)
 		}

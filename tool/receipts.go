@@ -123,6 +123,7 @@ func (t *Team) Await(ctx context.Context, id string, want team.DeliveryState, ti
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, closeBoxes()) }()
+	last := false
 	for {
 		ds, err = t.receipts(context.WithoutCancel(ctx), id)
 		if err != nil {
@@ -132,15 +133,17 @@ func (t *Team) Await(ctx context.Context, id string, want team.DeliveryState, ti
 		if len(missing) == 0 || err != nil {
 			return ds, err
 		}
+		if last {
+			return ds, team.Errorf(team.CodeTimeout, "not %s after %s by %s", want, timeout, strings.Join(missing, ", ")).
+				WithHint("teamctl message show " + id)
+		}
 		select {
 		case <-ledgerChanges:
 		case <-boxes:
 		case <-wait.Done():
-			if over(wait, timeout) && ctx.Err() == nil {
-				return ds, team.Errorf(team.CodeTimeout, "not %s after %s by %s", want, timeout, strings.Join(missing, ", ")).
-					WithHint("teamctl message show " + id)
+			if last = over(ctx, wait, timeout); !last {
+				return ds, context.Cause(ctx)
 			}
-			return ds, context.Cause(ctx)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor/hands"
@@ -24,6 +25,7 @@ func (t *Team) Wait(ctx context.Context, in WaitIn) (_ Progress, err error) {
 	}
 	defer stop()
 	look := waiting{Team: t, in: in}
+	last := false
 	if err := t.verifyOn(ctx); err != nil {
 		return Progress{}, err
 	}
@@ -31,7 +33,7 @@ func (t *Team) Wait(ctx context.Context, in WaitIn) (_ Progress, err error) {
 		var p Progress
 		if open, err := look.again(ctx); err != nil {
 			return p, err
-		} else if !open {
+		} else if !open || last {
 			if p, err = t.Progress(ctx); err != nil {
 				return p, err
 			}
@@ -45,27 +47,31 @@ func (t *Team) Wait(ctx context.Context, in WaitIn) (_ Progress, err error) {
 			if done, err := ended(p, in.Tasks, by); done || err != nil {
 				return p, err
 			}
+			if last {
+				return p, late(p, in.Timeout)
+			}
 		}
 		select {
 		case <-changes:
 		case <-limit.Done():
-			if over(limit, in.Timeout) && ctx.Err() == nil {
-				if p, err = t.Progress(ctx); err != nil {
-					return p, err
-				}
-				hint := "teamctl task ls --open"
-				if slices.ContainsFunc(p.Tasks, func(t ledger.Task) bool { return t.Verification != 0 }) {
-					hint = "teamctl task ls --open shows what is being verified"
-				}
-				if slices.ContainsFunc(p.Tasks, func(t ledger.Task) bool { return t.Review != 0 }) {
-					hint = "teamctl approvals shows what waits for a review"
-				}
-				return p, team.Errorf(team.CodeTimeout, "%d of %d tasks are not done after %s",
-					p.Counts.Total()-p.Counts.Completed, p.Counts.Total(), in.Timeout).WithHint(hint)
+			if last = over(ctx, limit, in.Timeout); !last {
+				return p, context.Cause(ctx)
 			}
-			return p, context.Cause(ctx)
 		}
 	}
+}
+
+// late is the error of a wait that has reached its limit.
+func late(p Progress, limit time.Duration) error {
+	hint := "teamctl task ls --open"
+	if slices.ContainsFunc(p.Tasks, func(t ledger.Task) bool { return t.Verification != 0 }) {
+		hint = "teamctl task ls --open shows what is being verified"
+	}
+	if slices.ContainsFunc(p.Tasks, func(t ledger.Task) bool { return t.Review != 0 }) {
+		hint = "teamctl approvals shows what waits for a review"
+	}
+	return team.Errorf(team.CodeTimeout, "%d of %d tasks are not done after %s", p.Counts.Total()-p.Counts.Completed, p.Counts.Total(), limit).
+		WithHint(hint)
 }
 
 // waiting checks awaited tasks without reading a long board at every change.
