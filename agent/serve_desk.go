@@ -122,11 +122,24 @@ func (d *desk) Wait(ctx context.Context, long time.Duration, what team.WaitFor, 
 	if what == "" {
 		return d.wait(ctx, nil, long, why)
 	}
-	if err := d.on(ctx, func(c context.Context) { d.showWaiting(c, team.Waiting, what, why) }); err != nil {
+	if err := d.show(ctx, what, why); err != nil {
 		return err
 	}
 	err := d.wait(ctx, nil, long, why) // a change of the ledger is not what it waits for
 	return errors.Join(err, d.over(ctx))
+}
+
+// show shows a wait, but of a turn that has ended none.
+func (d *desk) show(ctx context.Context, what team.WaitFor, why string) error {
+	shown := false
+	err := d.on(ctx, func(c context.Context) {
+		d.showWaiting(c, team.Waiting, what, why)
+		shown = true
+	})
+	if err != nil && shown {
+		return errors.Join(err, d.over(ctx))
+	}
+	return err
 }
 
 // over stops showing a wait, even if the turn has been ended meanwhile.
@@ -141,7 +154,7 @@ func (d *desk) Pause(ctx context.Context, what team.WaitFor, why string) (resume
 		err := d.Write(ctx, "give the lane back", func(c context.Context) error { return d.in.Sessions.YieldTurn(c, ref, why) })
 		return func(ctx context.Context) error { return d.resume(ctx, ref) }, err
 	}
-	if err := d.on(ctx, func(c context.Context) { d.showWaiting(c, team.Waiting, what, why) }); err != nil {
+	if err := d.show(ctx, what, why); err != nil {
 		return nil, err
 	}
 	ref := d.run.job.Ref()
