@@ -103,21 +103,33 @@ func Run(ctx context.Context, c Cmd) (Ended, error) {
 		defer timer.Stop()
 		late = timer.C
 	}
-	var end Ended
-	// Wait only for its own exit: what it leaves in the background may keep its
-	// output open, and is ended below.
-	select {
-	case err := <-cmd.ended:
+	end, byItself := outcome(cmd.ended, late, ctx.Done())
+	if byItself {
 		cmd.out.wait(drain)
-		return status(err), End(group, c.Generation, c.Grace)
-	case <-late:
-		end = Ended{Code: lateCode, Late: true}
-	case <-ctx.Done():
-		end = Ended{Code: -1, Cut: true}
+		return end, End(group, c.Generation, c.Grace)
 	}
 	err = endAll(group, cmd.pid, c.Generation, c.Grace)
 	<-cmd.ended //nolint:errcheck // the status of a forced end says nothing
 	return end, err
+}
+
+// outcome waits for the exit of a command alone: what it leaves in the background may keep its
+// output open. The exit counts, although it is seen late only.
+func outcome(exit <-chan error, late <-chan time.Time, cut <-chan struct{}) (end Ended, byItself bool) {
+	select {
+	case err := <-exit:
+		return status(err), true
+	case <-late:
+		end = Ended{Code: lateCode, Late: true}
+	case <-cut:
+		end = Ended{Code: -1, Cut: true}
+	}
+	select {
+	case err := <-exit:
+		return status(err), true
+	default:
+		return end, false
+	}
 }
 
 // running is a command that was started.
