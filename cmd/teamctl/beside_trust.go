@@ -126,8 +126,10 @@ func askTrust(ctx context.Context, read readTrust, asker, env []string) (t couri
 		return t, 0, false, err
 	}
 	answered, looked := make(chan struct{}), make(chan struct{})
+	whole := ctx
 	ctx, cancel := context.WithCancel(ctx)
 	var now courier.Trust
+	says := func(s courier.Trust, err error) bool { return err == nil && (s.Known || s.Said != t.Said) }
 	go func() {
 		defer close(looked)
 		for {
@@ -137,7 +139,7 @@ func askTrust(ctx context.Context, read readTrust, asker, env []string) (t couri
 			case <-ctx.Done():
 				return
 			}
-			if s, err := read(ctx, dir); err == nil && (s.Known || s.Said != t.Said) {
+			if s, err := read(ctx, dir); says(s, err) {
 				now = s
 				close(answered)
 				return
@@ -151,8 +153,11 @@ func askTrust(ctx context.Context, read readTrust, asker, env []string) (t couri
 	case <-answered:
 		return now, 0, false, err
 	default:
-		return t, code, true, err
 	}
+	if s, rerr := read(whole, dir); says(s, rerr) { // it has ended before its answer was seen
+		return s, 0, false, err
+	}
+	return t, code, true, err
 }
 
 // newTrusted runs an agent whose person decides first whether its directory is trusted. Afterwards
