@@ -194,7 +194,7 @@ const insist = time.Second
 // A second signal from a person ends the program at once.
 func (a *app) signals(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	ch := make(chan os.Signal, 1)
+	ch := make(chan os.Signal, 8) // an interrupt may be at work while others come, and SIGTERM after them
 	signal.Notify(ch, syscall.SIGINT, syscall.SIGTERM)
 	quit, done := make(chan struct{}), make(chan struct{})
 	go func() {
