@@ -203,10 +203,21 @@ func launch(ctx context.Context, l team.Layout, exe, env []string, watch *startW
 	case s := <-ch:
 		return readReady(s.line, s.err, pid, l)
 	case <-ctx.Done():
+	}
+	moment := time.NewTimer(readWithin)
+	defer moment.Stop()
+	select {
+	case s := <-ch:
+		return readReady(s.line, s.err, pid, l)
+	case <-moment.C:
 		return team.Errorf(team.CodeTimeout, "the supervisor, pid %d, did not start", pid).
 			WithHint("look at " + l.SupervisorLog())
 	}
 }
+
+// readWithin bounds reading what a supervisor has said by the time limit, as while this process was
+// stopped.
+const readWithin = 200 * time.Millisecond
 
 // reap waits for a supervisor for as long as this process lives, which may be
 // shorter: it is not ours to end, only not to leave a zombie of.
