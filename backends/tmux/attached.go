@@ -156,6 +156,9 @@ func placeLost(ctx context.Context, p team.Pane, s *server) string {
 	case <-w.Done():
 		return backends.ReasonServerGone
 	case <-t.C:
+		if !proc.Alive(s.id) { // this process may have seen neither before
+			return backends.ReasonServerGone
+		}
 	}
 	if err != nil {
 		return ""
