@@ -97,6 +97,7 @@ type Terminal struct {
 	canvas  *canvas
 	reading chan struct{} // closed to end the readers; nil while the terminal is lent
 	title   string
+	copied  string // to be written when the terminal is back
 }
 
 // line is a terminal in raw mode between Start and Stop: a device, or what a test has instead.
@@ -187,7 +188,7 @@ func (t *Terminal) paint() {
 				if t.reading != nil {
 					t.write(copied(text))
 				} else {
-					offer(t.copies, text)
+					t.copied = text
 				}
 			})
 		case f := <-t.frames:
@@ -224,6 +225,10 @@ func (t *Terminal) take() error {
 	}
 	t.canvas.lose()
 	t.write(fullModes(t.mouse, t.title))
+	if t.copied != "" {
+		t.write(copied(t.copied))
+		t.copied = ""
+	}
 	reading := make(chan struct{})
 	t.reading = reading
 	got := make(chan []byte)
