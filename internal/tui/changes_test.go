@@ -229,3 +229,30 @@ func TestCommentIsKept(t *testing.T) {
 		t.Errorf("kept, and still unsent: %v", m.drafts)
 	}
 }
+
+// TestCommentOfAnotherTeam checks that what became of a comment is told although its team was left before
+// it was known.
+func TestCommentOfAnotherTeam(t *testing.T) {
+	t.Parallel()
+	for range 10 {
+		d := &desk{done: make(chan view.Deed), fails: errors.New("disk full")}
+		m := reviewed()
+		m.enterDiff()
+		ctx, leave := context.WithCancel(t.Context())
+		r := &run{ui: &UI{}, m: m, ctx: t.Context(), teamCtx: ctx, team: d, changes: make(chan func(*model), 16), running: map[string]bool{}, again: map[string]doing{}}
+		for _, key := range []string{"C", "y"} {
+			r.event(term.Event{Kind: term.Key, Key: key, At: epoch})
+		}
+		r.flush()
+		leave()
+		r.team, m.name = nil, "other"
+		<-d.done
+		r.all.Wait()
+		for len(r.changes) > 0 {
+			r.apply(<-r.changes)
+		}
+		if r.writing.busy || fmt.Sprint(m.drafts) != "map[demo: comment on the file cart.go of worker-1:y]" || m.trouble.words != "" || len(r.unkept) != 0 {
+			t.Fatalf("busy %v, drafts %v, trouble %q, %v", r.writing.busy, m.drafts, m.trouble.words, r.unkept)
+		}
+	}
+}

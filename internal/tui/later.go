@@ -95,10 +95,13 @@ func (r *run) later(n view.Need, do func(context.Context, view.Team) error, said
 		r.m.say("the team cannot be reached now", true)
 		return
 	}
-	r.async(r.teamCtx, func(ctx context.Context) func(*model) {
+	name := r.m.name
+	r.async(r.ctx, func(ctx context.Context) func(*model) {
 		err := do(context.WithoutCancel(ctx), t)
 		return func(m *model) {
-			r.wrote(err)
+			if m.name == name {
+				r.wrote(err)
+			}
 			if err != nil {
 				m.fail(needName(n)+":", err, team.HintOf(err))
 				return

@@ -77,20 +77,25 @@ func (r *run) tryAgain(now time.Time) {
 }
 
 // notKept keeps a text for the time when the team can be changed again.
-func (r *run) notKept(name string, w *writing, err error) {
+func (r *run) notKept(w *writing, err error) {
+	if r.m.name != w.team {
+		return
+	}
 	if r.unkept == nil {
 		r.unkept = map[string]*writing{}
 	}
 	if view.TroubleWords(err) != "" {
-		r.unkept[name] = w
+		r.unkept[w.draft] = w
 	}
 	r.wrote(err)
 }
 
 // isKept takes note that a text was kept.
-func (r *run) isKept(name string) {
-	delete(r.unkept, name)
-	r.wrote(nil)
+func (r *run) isKept(w *writing) {
+	if r.m.name == w.team {
+		delete(r.unkept, w.draft)
+		r.wrote(nil)
+	}
 }
 
 // problemWords say that the team cannot be read and of when the facts are, from long to short.

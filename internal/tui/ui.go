@@ -211,7 +211,10 @@ func (r *run) loop(events <-chan term.Event, painted <-chan paint) error {
 		case <-r.ctx.Done():
 			return nil
 		case crash := <-r.crash:
-			r.crash <- crash
+			select {
+			case r.crash <- crash:
+			default: // another one has come
+			}
 			return nil
 		case p := <-painted:
 			r.guard.painted(p)

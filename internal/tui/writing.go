@@ -193,7 +193,7 @@ func (r *run) write(w *writing) {
 		r.keep(w)
 		return
 	}
-	if t == nil {
+	if t == nil || r.m.name != w.team {
 		r.m.drafts[w.draft] = w.text // leaving asks for it
 		return
 	}
@@ -206,7 +206,7 @@ func (r *run) write(w *writing) {
 	}
 	w.busy = true
 	delete(r.unkept, w.draft)
-	r.async(r.teamCtx, func(ctx context.Context) func(*model) {
+	r.async(r.ctx, func(ctx context.Context) func(*model) {
 		done, err := t.Do(context.WithoutCancel(ctx), d)
 		return func(m *model) {
 			w.busy = false
@@ -214,11 +214,11 @@ func (r *run) write(w *writing) {
 				w.saved = text // it is tried again with the next key
 				m.drafts[w.draft] = text
 				m.fail("the draft could not be kept:", err, team.HintOf(err))
-				r.notKept(w.draft, w, err)
+				r.notKept(w, err)
 				return
 			}
 			delete(m.drafts, w.draft)
-			r.isKept(w.draft)
+			r.isKept(w)
 			w.saved, w.deed.Comment = text, done.Comment
 			m.note(w.team, d, done.Comment)
 			if strings.TrimSpace(text) == "" {
@@ -228,6 +228,7 @@ func (r *run) write(w *writing) {
 				r.write(w)
 			}
 			switch {
+			case m.name != w.team:
 			case d.Approval != 0:
 				r.readRequest(d.Approval)
 			case m.at == inChanges:
@@ -248,7 +249,7 @@ func (r *run) keep(w *writing) {
 	d.Text = text
 	w.busy = true
 	delete(r.unkept, w.draft)
-	r.async(r.teamCtx, func(ctx context.Context) func(*model) {
+	r.async(r.ctx, func(ctx context.Context) func(*model) {
 		err := t.Keep(context.WithoutCancel(ctx), d)
 		return func(m *model) {
 			w.busy, w.saved = false, text
@@ -256,11 +257,11 @@ func (r *run) keep(w *writing) {
 			case err != nil && w.text != "":
 				m.drafts[w.draft] = w.text
 				m.fail("the draft could not be kept:", err, team.HintOf(err))
-				r.notKept(w.draft, w, err)
+				r.notKept(w, err)
 				return // it is tried again with the next key, or when the team can be changed
 			case err == nil:
 				delete(m.drafts, w.draft)
-				r.isKept(w.draft)
+				r.isKept(w)
 			}
 			if w.text != w.saved && (r.writing != w || m.over.kind != inputOverlay) {
 				r.write(w)
