@@ -202,6 +202,11 @@ func within(c <-chan struct{}, d time.Duration) bool {
 	case <-c:
 		return true
 	case <-t.C:
+	}
+	select {
+	case <-c: // as well, if this process did not run
+		return true
+	default:
 		return false
 	}
 }

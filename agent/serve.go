@@ -100,6 +100,7 @@ type server struct {
 	waiting int  // turns waiting for people
 	ending  bool // all turns are being ended: none begins
 	due     bool // there may be queued turns
+	looks   bool // a look at the queue is put off
 	wake    sync.Mutex
 	woken   chan struct{} // closed at the next change; nil while no turn waits
 	next    int64         // due time of the next queued turn, Unix milliseconds; 0: none
@@ -356,12 +357,15 @@ func (s *server) await(ctx context.Context) error {
 			return true
 		}
 		if look == nil {
-			look = time.After(d)
+			look, s.looks = time.After(d), true
 		}
 		return false
 	}
 	if s.due {
 		return nil
+	}
+	if s.looks {
+		look = time.After(lookEvery - time.Since(s.lastLook))
 	}
 	for {
 		select {
@@ -423,6 +427,7 @@ func (s *server) pause() time.Duration {
 // lookQueue reads which of the member's turns are due, and which one is to be interrupted: a claim
 // takes the writers' lock, reading does not.
 func (s *server) lookQueue(ctx context.Context) error {
+	s.looks = false
 	var open []ledger.TurnJob
 	err := s.retry(ctx, "look for turns", func(c context.Context) (err error) {
 		open, err = s.in.Sessions.TurnJobs(c, ledger.JobFilter{Member: s.id.Session, Open: true})

@@ -74,3 +74,15 @@ func TestBashMissing(t *testing.T) {
 		t.Errorf("ended %+v", r)
 	}
 }
+
+// TestWithinSeesBoth checks that what has come in time is seen although the time is over as well.
+func TestWithinSeesBoth(t *testing.T) {
+	t.Parallel()
+	there := make(chan struct{})
+	close(there)
+	for range 1000 {
+		if !within(there, 0) {
+			t.Fatal("it was there")
+		}
+	}
+}

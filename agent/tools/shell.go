@@ -62,7 +62,7 @@ func (s *Space) shellTool() Tool {
 			}
 			out := newTail(c.Progress, s.cfg.Outputs)
 			end, err := s.execute(ctx, in.Command, limit, out)
-			if err == nil && ctx.Err() != nil {
+			if err == nil && end.Cut {
 				err = context.Cause(ctx)
 			}
 			if err != nil {
