@@ -82,7 +82,7 @@ func Attach(ctx context.Context, in AttachIn) (res AttachResult, err error) {
 	others.Wait()
 	_ = unix.Close(pipe[0])
 	_, _ = in.Out.Write(vt.Restore(a.alternate))
-	if a.left() {
+	if a.left() && res.Exit == nil {
 		return AttachResult{Detached: true}, nil
 	}
 	if cerr := context.Cause(ctx); cerr != nil && res.Exit == nil {

@@ -58,6 +58,9 @@ func (q *logQueue) put(p []byte) {
 				return
 			}
 		case <-t.C:
+			if q.try(p) { // there may be room, too, if this process did not run
+				return
+			}
 			q.mu.Lock()
 			q.stuck = true
 			q.lost += int64(len(p))
