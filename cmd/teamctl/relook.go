@@ -162,11 +162,12 @@ func (a *app) changes(ctx context.Context, all bool) (_ context.Context, changes
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	changes, forget, err := t.Ledger.Changes(ctx)
+	ctx, leave := t.Attended(ctx)
+	changes, forget, err := t.Ledger.Changes(ctx) // which end after ctx
 	if err != nil {
+		leave(&err)
 		return nil, nil, nil, errors.Join(err, t.Close())
 	}
-	ctx, leave := t.Attended(ctx)
 	return ctx, changes, func(err *error) {
 		leave(err)
 		forget()
