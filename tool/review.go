@@ -456,10 +456,7 @@ func (t *Team) ReviewSend(ctx context.Context, c Caller, member string, asTask b
 		in.Message.Kind, in.Message.Text, in.Message.Summary = team.KindTaskAssignment, body, inbox.Summary("", "task "+in.Mark+": "+in.Task.Subject)
 	}
 	sent, err := t.as(c).SendRound(ctx, in)
-	if err != nil {
-		if out.File != "" {
-			err = errors.Join(err, os.Remove(out.File))
-		}
+	if err != nil { // the file stays: the round may have been sent, or be sent by another process
 		return SentReview{}, err
 	}
 	t.mailer(c).Deliver(ctx, sent.Deliveries)
@@ -510,8 +507,14 @@ func reviewHow(list []ReviewComment) string {
 }
 
 func (t *Team) reviewFile(m ledger.Member, round int, text string) (string, error) {
-	path := filepath.Join(t.Layout.Reviews(), fmt.Sprintf("%s-%d.md", m.Name, round))
+	path := t.reviewPath(fmt.Sprintf("%s-%d", m.Name, round), text)
 	return path, writeReview(path, text)
+}
+
+// reviewPath returns the path of comments that are too long for a message. Others of the same round,
+// which another process may be sending, have another one.
+func (t *Team) reviewPath(stem, text string) string {
+	return filepath.Join(t.Layout.Reviews(), fmt.Sprintf("%s-%.4x.md", stem, sha256.Sum256([]byte(text))))
 }
 
 // writeReview writes comments that are too long for a message.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -163,8 +162,9 @@ func (t *Team) withComments(ctx context.Context, c Caller, in AnswerIn) (AnswerI
 	}
 	text, reason := b.String(), strings.TrimSpace(in.Feedback)
 	if len(text) > reviewMost {
-		out.file = filepath.Join(t.Layout.Reviews(), fmt.Sprintf("%s-plan-%d.md", a.Name, a.ID))
-		out.text, text = strings.TrimSpace(text), "\n\nThey are in the file "+out.file+": read it."
+		out.text = strings.TrimSpace(text)
+		out.file = t.reviewPath(fmt.Sprintf("%s-plan-%d", a.Name, a.ID), out.text)
+		text = "\n\nThey are in the file " + out.file + ": read it."
 	}
 	if state == ledger.CommentDraft {
 		out.drafts = drafts

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -192,6 +193,39 @@ func TestDiffSinceNames(t *testing.T) {
 		g.ok(err)
 		if got := diffs[0]; got.Task != want.Task || got.Round != want.Round {
 			t.Errorf("since %q: task %q, round %d", since, got.Task, got.Round)
+		}
+	}
+}
+
+// TestLongReviewIsSentTwice checks that of two who send the same comments at once the one that comes too
+// late takes nothing away: the file that the member is to read is there.
+func TestLongReviewIsSentTwice(t *testing.T) {
+	t.Parallel()
+	g := newTreeRig(t)
+	ctx := t.Context()
+	g.join("ann", "worker", map[string]string{"ann": "x"})
+	for round := range 3 {
+		_, err := g.ReviewAdd(ctx, Person(), ReviewAddIn{Member: "ann", File: "ann", Text: strings.Repeat("why? ", reviewMost/4)})
+		g.ok(err)
+		var sent [4]SentReview
+		var errs [4]error
+		var all sync.WaitGroup
+		for i := range sent {
+			all.Go(func() { sent[i], errs[i] = g.ReviewSend(ctx, Person(), "ann", false) })
+		}
+		all.Wait()
+		n := 0
+		for i, out := range sent {
+			if errs[i] != nil {
+				continue
+			}
+			n++
+			if _, err := os.Stat(out.File); err != nil || out.Round != round+1 {
+				t.Errorf("round %d: %v", out.Round, err)
+			}
+		}
+		if n != 1 {
+			t.Errorf("sent %d times: %v", n, errs)
 		}
 	}
 }
