@@ -123,7 +123,10 @@ func (b *Box) AddBy(ctx context.Context, draft string, add []Entry, ok func(ther
 			return err
 		}
 		added = true
-		return h.root.Rename(draft, h.name)
+		if err := h.root.Rename(draft, h.name); err != nil {
+			return err
+		}
+		return atomicfile.SyncDir(h.root)
 	})
 	return added && err == nil, err
 }
@@ -141,6 +144,9 @@ func (h *holding) fill(name string, elements [][]byte) error {
 	n, err := f.Write(text)
 	if err == nil && n < len(text) {
 		err = io.ErrShortWrite
+	}
+	if err == nil {
+		err = f.Sync()
 	}
 	return errors.Join(err, f.Close())
 }
@@ -206,6 +212,6 @@ func (b *Box) Drop(ctx context.Context, keys map[string]bool) error {
 		if len(kept) == len(elems) {
 			return nil
 		}
-		return h.replace(kept, false)
+		return h.replace(kept, true)
 	})
 }

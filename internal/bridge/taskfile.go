@@ -102,7 +102,7 @@ func (n native) editTask(ctx context.Context, id string, edit func(*nativeTask) 
 		if err := held(); err != nil {
 			return err
 		}
-		return atomicfile.Write(n.taskPath(id), text, 0o600, false)
+		return atomicfile.Write(n.taskPath(id), text, 0o600, true)
 	})
 }
 
@@ -144,7 +144,7 @@ func (n native) createTask(ctx context.Context, make func(id string) (nativeTask
 				return err
 			}
 			tmp := filepath.Join(n.tasks(), ".teamctl-"+team.NewUUID())
-			if err := atomicfile.Write(tmp, text, 0o600, false); err != nil {
+			if err := atomicfile.Write(tmp, text, 0o600, true); err != nil {
 				return err
 			}
 			err = os.Link(tmp, n.taskPath(id))
@@ -157,7 +157,7 @@ func (n native) createTask(ctx context.Context, make func(id string) (nativeTask
 			if err != nil {
 				return err
 			}
-			return taskfile.SetHighWater(n.tasks(), next, false)
+			return taskfile.SetHighWater(n.tasks(), next, true) // and the link is in the same directory
 		}
 	})
 	return id, err
