@@ -134,9 +134,7 @@ func (t *Team) Merge(ctx context.Context, c Caller, in MergeIn) (out MergeOut, e
 		out.Merges = append(out.Merges, m)
 	}
 	slices.SortFunc(out.Merges, func(a, b ledger.Merge) int { return int(a.ID - b.ID) })
-	if err != nil {
-		return out, err
-	}
+	// What has landed moves its target also if another merge has failed, or the run was interrupted.
 	moved := map[[2]string]bool{}
 	for _, m := range out.Merges {
 		at := [2]string{m.Options.Repo, m.Target}
@@ -144,13 +142,14 @@ func (t *Team) Merge(ctx context.Context, c Caller, in MergeIn) (out MergeOut, e
 			continue
 		}
 		moved[at] = true
-		told, err := t.afterMerge(ctx, c, led, m.Options.Repo, m.Target, in.Refresh)
-		out.Refreshed = append(out.Refreshed, told...)
-		if err != nil {
-			return out, err
+		told, aerr := t.afterMerge(ctx, c, led, m.Options.Repo, m.Target, in.Refresh)
+		if ctx.Err() != nil {
+			told, aerr = t.afterMerge(context.WithoutCancel(ctx), c, led, m.Options.Repo, m.Target, false)
 		}
+		out.Refreshed = append(out.Refreshed, told...)
+		err = errors.Join(err, aerr)
 	}
-	return out, nil
+	return out, err
 }
 
 func (t *Team) lane(into, strategy string, gates []string, o ledger.MergeOptions) worktree.LaneIn {
