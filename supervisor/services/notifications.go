@@ -113,8 +113,12 @@ func (n *Notifications) owed(ctx context.Context) (map[string][]told, error) {
 	out := map[string][]told{}
 	for _, spec := range specs {
 		after := last
-		if ok, err := n.team.Ledger.Setting(ctx, SettingTold(spec), &after); err != nil || !ok {
+		ok, err := n.team.Ledger.Setting(ctx, SettingTold(spec), &after)
+		if err != nil {
 			return out, err
+		}
+		if !ok {
+			continue
 		}
 		for _, what := range outside {
 			list, err := n.team.Ledger.Events(ctx, after, 0, ledger.EventFilter{What: what})
