@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/teamctl/teamctl/team"
 )
@@ -118,6 +119,11 @@ func TestDamagedLedgerIsNotCopied(t *testing.T) {
 		t.Fatal(err)
 	}
 	ok(t, led.Checkpoint(t.Context()))
+	for _, end := range []string{"", "-journal"} { // what a killed process leaves of a copy goes with the next
+		left := filepath.Join(copies, ".ledger-123"+end)
+		ok(t, os.WriteFile(left, []byte("half"), 0o600))
+		ok(t, os.Chtimes(left, time.Time{}, time.Now().Add(-2*unfinishedAge)))
+	}
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)

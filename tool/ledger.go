@@ -210,9 +210,18 @@ func (e *Env) quietTeam(ctx context.Context, l team.Layout) (locks []*filelock.H
 	return locks, nil
 }
 
+// recoverName is the pattern of a recovery's own directory.
+const recoverName = ".recover-*"
+
 // rebuildLedger creates the new file and renames it into place.
 func (e *Env) rebuildLedger(ctx context.Context, l team.Layout, out *LedgerRecovered) (err error) {
-	work, err := os.MkdirTemp(l.Dir, ".recover-")
+	left, _ := filepath.Glob(filepath.Join(escapeGlob(l.Dir), recoverName)) // of killed recoveries: the locks are ours
+	for _, dir := range left {
+		if err := os.RemoveAll(dir); err != nil {
+			return unwritable(l.Dir, err)
+		}
+	}
+	work, err := os.MkdirTemp(l.Dir, recoverName)
 	if err != nil {
 		return unwritable(l.Dir, err)
 	}

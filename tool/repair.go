@@ -126,9 +126,9 @@ func (r *repairer) repairTeam(ctx context.Context, l team.Layout) {
 		r.say("outbox", RepairOK, "nothing waits to be mailed")
 	}
 	r.commands(ctx, t)
-	dirs := []string{l.Dir, l.Members(), l.Commands()}
+	dirs := []string{l.Dir, l.Members(), l.Commands(), l.Copies(), l.Reviews()}
 	for _, m := range members {
-		dirs = append(dirs, string(l.Bundle(m.Name)))
+		dirs = append(dirs, string(l.Bundle(m.Name)), l.Bundle(m.Name).Outputs())
 	}
 	n, err := inbox.Sweep(l.Inboxes(), l.Locks(), litterAge)
 	if err != nil {
@@ -360,7 +360,7 @@ func (r *repairer) unfinished() {
 func (r *repairer) sweep(step string, dirs ...string) { r.sweepAnd(step, 0, dirs...) }
 
 // ledgerTemp matches the leftover of a process that was killed while it created a ledger.
-var ledgerTemp = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\.ledger-[0-9]+$`) })
+var ledgerTemp = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\.ledger-[0-9]+(-journal)?$`) })
 
 // sweepAnd removes old temporary files; n were removed before.
 func (r *repairer) sweepAnd(step string, n int, dirs ...string) {

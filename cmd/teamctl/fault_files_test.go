@@ -265,11 +265,16 @@ func TestFault31KilledWhileHoldingTheLock(t *testing.T) {
 		filepath.Join(p.layout.Inboxes(), ".box.json.tmp-0123456789abcdef"),
 		filepath.Join(p.layout.Dir, ".config.json.tmp-0123456789abcdef"),
 		filepath.Join(p.layout.Dir, ".ledger-123"),
+		filepath.Join(p.layout.Copies(), ".ledger-123-journal"),
+		filepath.Join(p.layout.Bundle("box").Outputs(), ".entry-1.txt.tmp-0123456789abcdef"),
 		filepath.Join(p.layout.Locks(), "box.pid.4711"),
 		filepath.Join(p.layout.Home.Dir, ".teams.json.tmp-0123456789abcdef"),
 	}
 	fresh := filepath.Join(p.layout.Inboxes(), ".box.json.tmp-fedcba9876543210")
 	for _, path := range append(litter, fresh) {
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
 		p.write(path, []byte("half"))
 		if path != fresh {
 			if err := os.Chtimes(path, old, old); err != nil {

@@ -38,11 +38,12 @@ func (l *Litter) sweep() {
 		n, err := inbox.Sweep(l.team.Layout.Inboxes(), l.team.Layout.Locks(), litterAge)
 		c, cerr := publish.Sweep(ctx, l.team.Layout)
 		b, berr := sweepBundles(l.team.Layout, litterAge)
-		if err := errors.Join(err, cerr, berr); err != nil && ctx.Err() == nil {
+		r, rerr := atomicfile.SweepTemp(l.team.Layout.Reviews(), litterAge)
+		if err := errors.Join(err, cerr, berr, rerr); err != nil && ctx.Err() == nil {
 			l.team.Log.Warn("remove what killed writers left", "err", err)
 		}
-		if n+c+b > 0 {
-			l.team.Log.Info("removed what killed writers left", "files", n+c+b)
+		if n += c + b + r; n > 0 {
+			l.team.Log.Info("removed what killed writers left", "files", n)
 		}
 		return nil
 	})
@@ -62,7 +63,8 @@ func sweepBundles(l team.Layout, age time.Duration) (n int, err error) {
 	for _, e := range entries {
 		b := l.Bundle(e.Name())
 		k, err := atomicfile.SweepTemp(string(b), age)
-		n, errs = n+k+bundle.SweepOlder(b, age), append(errs, err)
+		o, oerr := atomicfile.SweepTemp(b.Outputs(), age)
+		n, errs = n+k+o+bundle.SweepOlder(b, age), append(errs, err, oerr)
 	}
 	return n, errors.Join(errs...)
 }
