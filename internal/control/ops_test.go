@@ -39,7 +39,7 @@ func serveStreams(t *testing.T, socket, path string, s *streams) (stop func()) {
 	}
 	mux := http.NewServeMux()
 	mux.Handle("POST "+path, s)
-	srv := &http.Server{Handler: mux, ReadHeaderTimeout: time.Second}
+	srv := &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
@@ -150,11 +150,12 @@ func TestOpsStreamLeavesAndFallsBack(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	begun, hold := make(chan struct{}), make(chan struct{})
-	stop := serveOps(t, filepath.Join(dir, "s"), writerFunc(func(ledger.Op) (json.RawMessage, error) {
+	s := &streams{protocol: opsProtocol, frames: opFrames{writerFunc(func(ledger.Op) (json.RawMessage, error) {
 		close(begun)
 		<-hold
 		return json.RawMessage(`1`), nil
-	}))
+	})}}
+	stop := serveStreams(t, filepath.Join(dir, "s"), opsPath, s)
 	c := NewClient(filepath.Join(dir, "s"))
 	defer c.Close()
 	answered := make(chan error, 1)
@@ -167,6 +168,7 @@ func TestOpsStreamLeavesAndFallsBack(t *testing.T) {
 	}()
 	<-begun
 	time.AfterFunc(20*time.Millisecond, func() { close(hold) })
+	s.close(time.Minute) // however long the answer is held up
 	stop()
 	if err := <-answered; err != nil {
 		t.Error(err)
@@ -179,7 +181,7 @@ func TestOpsStreamLeavesAndFallsBack(t *testing.T) {
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/write", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`"old"`)) })
-	srv := &http.Server{Handler: mux, ReadHeaderTimeout: time.Second}
+	srv := &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
