@@ -56,17 +56,17 @@ func TestClientsLetGo(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n := opened.Load(); n != looks {
+	if n := opened.Load(); n < looks { // there are more if an answer took long and was asked after
 		t.Fatalf("%d connections, want %d", n, looks)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
-	for closed.Load() < looks {
+	for closed.Load() < opened.Load() {
 		select {
 		case <-ctx.Done():
-			t.Fatalf("%d of %d connections are still open", looks-closed.Load(), looks)
+			t.Fatalf("%d of %d connections are still open", opened.Load()-closed.Load(), opened.Load())
 		case <-tick.C:
 		}
 	}
