@@ -131,7 +131,8 @@ func TestStartTimeout(t *testing.T) {
 	}
 	r.m.agent(r.layout, "a").end(backends.Exit{Known: true, Code: 1})
 	row := r.wait("a", "given up", func(m ledger.Member) bool { return strings.Contains(m.Reason, "not up after 30ms") })
-	if row.ExitText != "start failed" || row.Observed != team.Exited && row.Observed != team.Backoff {
+	// On a busy machine only the last failure is seen, after which it is not started again.
+	if row.ExitText != "start failed" || row.Observed != team.Exited && row.Observed != team.Backoff && row.Observed != team.Failed {
 		t.Errorf("row %+v", row)
 	}
 }
