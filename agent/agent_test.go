@@ -363,12 +363,12 @@ func TestStopReleasesAndLeavesNoProcess(t *testing.T) {
 }
 
 // TestBackgroundEndsWithTheTask checks that background processes of a command end with it, and
-// that the output of a process substitution is still collected.
+// that the output of a process substitution, which comes after its end, is still collected.
 func TestBackgroundEndsWithTheTask(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	pidfile := r.path("group")
-	ts := r.add(task("x", fmt.Sprintf(`echo $$ > %q; sleep 300 >/dev/null 2>&1 & echo first > >(sleep 0.2; sed s/first/last/)`, pidfile)))
+	ts := r.add(task("x", fmt.Sprintf(`echo $$ > %q; sleep 300 >/dev/null 2>&1 & echo first > >(read -r x; while kill -0 $$; do :; done 2>/dev/null; echo "${x/first/last}")`, pidfile)))
 	r.start("ann")
 	got := r.ended(ts[0].ID)
 	if got.Status != team.TaskCompleted || got.Result.Summary != "last" {

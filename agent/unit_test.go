@@ -4,10 +4,14 @@ import (
 	"bytes"
 	"context"
 	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/teamctl/teamctl/ledger"
 )
@@ -51,15 +55,33 @@ func TestOutputKeepsLines(t *testing.T) {
 	}
 }
 
+// endsAfter is a context that ends soon after somebody begins to wait for that, once over is true.
+type endsAfter struct {
+	context.Context
+	over func() bool
+	end  func()
+}
+
+func (c endsAfter) Done() <-chan struct{} {
+	if c.over() {
+		time.AfterFunc(time.Millisecond, c.end)
+	}
+	return c.Context.Done()
+}
+
 func TestWhoseSignal(t *testing.T) {
 	t.Parallel()
 	// A stop signals the whole tree: the command may exit before our own context ends, which is
 	// not a failure.
 	w := &worker{env: Env{Dir: t.TempDir(), Environ: os.Environ(), Grace: time.Second}, out: newOutput(&bytes.Buffer{})}
 	ctx, cancel := context.WithCancel(t.Context())
-	timer := time.AfterFunc(200*time.Millisecond, cancel)
-	defer timer.Stop()
-	if r := w.command(ctx, ledger.Task{ID: "1"}, ofTask, "kill -TERM $$", 0); r.how != byContext {
+	defer cancel()
+	ended := func() bool {
+		text, err := os.ReadFile(filepath.Join(w.env.Dir, "pid"))
+		pid, no := strconv.Atoi(strings.TrimSpace(string(text)))
+		return err == nil && no == nil && unix.Kill(pid, 0) != nil
+	}
+	if r := w.command(endsAfter{ctx, ended, cancel}, ledger.Task{ID: "1"}, ofTask, "echo $$ >pid; kill -TERM $$", 0); r.how != byContext {
 		t.Errorf("ended %+v", r)
 	}
 	if r := w.command(t.Context(), ledger.Task{ID: "1"}, ofTask, "kill -TERM $$", 0); r.how != byItself || r.code != 143 || r.sig != "SIGTERM" {
