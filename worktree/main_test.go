@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -387,4 +388,28 @@ func eventually(t *testing.T, what string, ok func() bool) {
 			t.Fatalf("waited in vain: %s", what)
 		}
 	}
+}
+
+// hide leaves a process in a session of its own that ignores SIGTERM, and its
+// pid in the file $PIDS.
+const hide = `setsid bash -c 'trap "" TERM; echo $$ >>"$PIDS"; while :; do sleep 0.1; done' </dev/null >/dev/null 2>&1 &
+until test -s "$PIDS"; do sleep 0.02; done; `
+
+// hidden waits for a process that hide has left and returns its pid.
+func (f *fixture) hidden(file string) (pid int) {
+	f.Helper()
+	eventually(f.T, "a process hides", func() bool {
+		data, err := os.ReadFile(file)
+		if err == nil {
+			pid, err = strconv.Atoi(strings.TrimSpace(string(data)))
+		}
+		return err == nil
+	})
+	return pid
+}
+
+// isEnded reports whether a process does not exist or is a zombie.
+func isEnded(pid int) bool {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err != nil || strings.Contains(string(data), ") Z ")
 }
