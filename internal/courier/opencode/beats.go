@@ -18,7 +18,7 @@ import (
 type beats struct {
 	s      *server
 	came   chan struct{} // capacity 1: a line came of a stream with heartbeats
-	mute   atomic.Bool   // reported as one that brings nothing
+	mute   atomic.Bool   // reported as one that brings nothing; the next line asks for the state
 	cancel context.CancelFunc
 	done   sync.WaitGroup
 }
@@ -34,9 +34,9 @@ func (s *server) watchBeats(ctx context.Context) *beats {
 			case <-b.came:
 				late.Reset(s.beats)
 			case <-late.C:
-				b.mute.Store(true)
 				s.f.Log.Warn("server does not answer", "member", s.f.Name)
 				s.see(team.Observation{Activity: team.ActivityUnknown, Source: "server does not answer"})
+				b.mute.Store(true) // only now: the state that is asked for follows the report
 			case <-ctx.Done():
 				late.Stop()
 				return
@@ -65,7 +65,8 @@ func (b *beats) heard(ctx context.Context, line []byte) {
 	case b.came <- struct{}{}:
 	default:
 	}
-	if !b.mute.Load() {
+	// Before it asks: a report meanwhile may follow the answer, so the next line has to ask again.
+	if !b.mute.Swap(false) {
 		return
 	}
 	b.s.mu.Lock()
@@ -75,7 +76,6 @@ func (b *beats) heard(ctx context.Context, line []byte) {
 	defer cancel()
 	if err := b.s.sync(ctx, id); err != nil {
 		b.s.f.Log.Warn("server does not answer", "member", b.s.f.Name, "err", err)
-		return // the next line tries again
+		b.mute.Store(true) // the next line tries again
 	}
-	b.mute.Store(false)
 }

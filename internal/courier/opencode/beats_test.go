@@ -1,6 +1,9 @@
 package opencode
 
 import (
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -21,7 +24,7 @@ func TestServerIsFrozen(t *testing.T) {
 			relay := couriertest.NewRelay(t, "tcp", "127.0.0.1:0", addr)
 			r.facts.Link.URL = strings.Replace(r.facts.Link.URL, addr, relay.Addr(), 1)
 			s := newServer(r.facts, r.Report)
-			s.beats = 200 * time.Millisecond
+			s.beats = time.Second
 			s.start()
 			r.Use(t, s, nil)
 			r.Wait(t, "the session", 0, up)
@@ -46,4 +49,52 @@ func TestServerIsFrozen(t *testing.T) {
 			r.Last(t, "that it is idle", couriertest.Is(team.Idle))
 		})
 	}
+}
+
+// TestSilentWhileAsked: a server that is taken for silent while it is asked for its state is asked
+// again at the next line.
+func TestSilentWhileAsked(t *testing.T) {
+	t.Parallel()
+	r, _ := openCodeRig(t)
+	silences := func() (n int) {
+		for _, o := range r.All() {
+			if o.Source == "server does not answer" {
+				n++
+			}
+		}
+		return n
+	}
+	wait := func(what string, ok func() bool) {
+		tick := time.NewTicker(time.Millisecond)
+		defer tick.Stop()
+		for late := time.Now().Add(5 * time.Minute); !ok(); <-tick.C {
+			if time.Now().After(late) {
+				t.Errorf("waited in vain: %s", what)
+				return
+			}
+		}
+	}
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		answer := "[]"
+		switch q.URL.Path {
+		case "/session/status":
+			answer = "{}"
+		case "/question": // the status is reported by now, or soon
+			wait("that it is silent again", func() bool { return silences() > 1 })
+		}
+		_, _ = io.WriteString(w, answer)
+	}))
+	t.Cleanup(web.Close)
+	r.facts.Link.URL = web.URL
+	s := newServer(r.facts, r.Report)
+	t.Cleanup(s.client.CloseIdleConnections)
+	s.beats = 50 * time.Millisecond
+	b := s.watchBeats(t.Context())
+	beat := []byte(`data: {"type":"server.heartbeat"}`)
+	b.heard(t.Context(), beat)
+	wait("that it is silent", b.mute.Load)
+	b.heard(t.Context(), beat)
+	b.end()
+	b.heard(t.Context(), beat)
+	r.Last(t, "its state", couriertest.Is(team.Idle))
 }
