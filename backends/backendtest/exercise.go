@@ -15,6 +15,7 @@ import (
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/internal/proc"
+	"github.com/teamctl/teamctl/internal/strays"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -168,7 +169,7 @@ func execFailure(t *testing.T, r *Rig) {
 	b := r.Open(t)
 	dir := t.TempDir()
 	script := filepath.Join(dir, "script")
-	if err := os.WriteFile(script, []byte("#!/no/such/interpreter\n"), 0o700); err != nil {
+	if err := strays.WriteProgram(script, []byte("#!/no/such/interpreter\n")); err != nil {
 		t.Fatal(err)
 	}
 	plain := filepath.Join(dir, "plain")

@@ -168,7 +168,7 @@ func TestExecFailureLeavesNoGroup(t *testing.T) {
 	t.Parallel()
 	needGroups(t)
 	file := filepath.Join(t.TempDir(), "x")
-	if err := os.WriteFile(file, []byte("\x7fELF no"), 0o700); err != nil {
+	if err := strays.WriteProgram(file, []byte("\x7fELF no")); err != nil {
 		t.Fatal(err)
 	}
 	for _, limits := range []team.Limits{{}, {MemoryBytes: 1 << 30}} {

@@ -26,7 +26,7 @@ func TestView(t *testing.T) {
 		t.Fatal(err)
 	}
 	wrapper, runs := filepath.Join(t.TempDir(), "tmux"), filepath.Join(t.TempDir(), "runs")
-	if err := os.WriteFile(wrapper, []byte("#!/bin/sh\necho >>'"+runs+"'\nexec tmux \"$@\"\n"), 0o700); err != nil {
+	if err := strays.WriteProgram(wrapper, []byte("#!/bin/sh\necho >>'"+runs+"'\nexec tmux \"$@\"\n")); err != nil {
 		t.Fatal(err)
 	}
 	b := New(Options{Layout: r.Layout, ShimArgv: []string{exe, "shim"}, Tmux: wrapper})

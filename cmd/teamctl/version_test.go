@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/teamctl/teamctl/internal/strays"
 )
 
 // TestReleased checks that a version known to the go command is shown as it is, except for the
@@ -64,7 +66,7 @@ func TestCutRelease(t *testing.T) {
 		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(file, []byte(text), 0o700); err != nil {
+		if err := strays.WriteProgram(file, []byte(text)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/teamctl/teamctl/internal/strays"
 )
 
 // Client is one CLI: its program, how the model calls tools in it, and what makes it
@@ -107,5 +109,5 @@ func (c Client) install(bin, cache string) error {
 	if last == 0 {
 		return os.Symlink(path, filepath.Join(bin, c.Name))
 	}
-	return os.WriteFile(filepath.Join(bin, c.Name), []byte("#!/bin/sh\nexec "+c.Program[0]+" '"+path+"' \"$@\"\n"), 0o755) // a program
+	return strays.WriteProgram(filepath.Join(bin, c.Name), []byte("#!/bin/sh\nexec "+c.Program[0]+" '"+path+"' \"$@\"\n"))
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/internal/adapter"
+	"github.com/teamctl/teamctl/internal/strays"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -84,7 +85,7 @@ func TestLateVersionIsAssumedOnce(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	program := filepath.Join(dir, "claude")
-	if err := os.WriteFile(program, []byte("#!/bin/sh\nexec sleep 600\n"), 0o700); err != nil {
+	if err := strays.WriteProgram(program, []byte("#!/bin/sh\nexec sleep 600\n")); err != nil {
 		t.Fatal(err)
 	}
 	layout := team.Home{Dir: dir}.Team("demo")

@@ -21,7 +21,7 @@ func TestVersionThatHangs(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	program, child := filepath.Join(dir, "slow"), filepath.Join(dir, "child")
-	if err := os.WriteFile(program, []byte("#!/bin/sh\nsleep 600 &\necho $! >"+child+".new\nmv "+child+".new "+child+"\nwait\n"), 0o700); err != nil {
+	if err := strays.WriteProgram(program, []byte("#!/bin/sh\nsleep 600 &\necho $! >"+child+".new\nmv "+child+".new "+child+"\nwait\n")); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

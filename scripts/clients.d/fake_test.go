@@ -335,7 +335,7 @@ func typedCodex(t *testing.T, o options, codex agentlab.Client) {
 	ctx := context.WithoutCancel(t.Context())
 	w := alone(t, o, codex)
 	program := filepath.Join(w.Dir, "older")
-	if err := os.WriteFile(program, []byte("#!/bin/sh\n"+fakecli.EnvCodex+"=0.50.0 exec '"+filepath.Join(w.Dir, "bin", codex.Name)+"' \"$@\"\n"), 0o700); err != nil { // a program
+	if err := strays.WriteProgram(program, []byte("#!/bin/sh\n"+fakecli.EnvCodex+"=0.50.0 exec '"+filepath.Join(w.Dir, "bin", codex.Name)+"' \"$@\"\n")); err != nil {
 		t.Fatal(err)
 	}
 	hello := w.token("hello")
