@@ -121,7 +121,7 @@ func fillDisk(ctx context.Context, w *world) error {
 	w.pause(ctx, 500*time.Millisecond)
 	err = errors.Join(err, free())
 	w.note("space again")
-	// Operations that began while it was full may still fail.
+	// What a member or the supervisor began while it was full may still fail what begins now.
 	t := time.NewTimer(100 * time.Millisecond)
 	defer t.Stop()
 	<-t.C

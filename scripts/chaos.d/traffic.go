@@ -91,8 +91,9 @@ func (t *traffic) stop() {
 // message sends to a random member.
 func (t *traffic) message(ctx context.Context) {
 	to := t.w.members[t.rand.IntN(len(t.w.members))].name
+	full := t.full()
 	if err := t.send(ctx, to); err != nil {
-		t.fail(ctx, fmt.Errorf("send to %s: %w", to, err))
+		t.fail(ctx, full, fmt.Errorf("send to %s: %w", to, err))
 	}
 }
 
@@ -128,9 +129,10 @@ func (t *traffic) task(ctx context.Context) {
 	}
 	t.mu.Unlock()
 	in.Metadata, _ = json.Marshal(map[string]any{"run": run})
+	full := t.full()
 	out, err := t.w.team.TaskAdd(c, tool.Person(), tool.TaskAddIn{Tasks: []ledger.NewTask{in}})
 	if err != nil {
-		t.fail(ctx, fmt.Errorf("add a task: %w", err))
+		t.fail(ctx, full, fmt.Errorf("add a task: %w", err))
 		return
 	}
 	t.mu.Lock()
@@ -140,14 +142,22 @@ func (t *traffic) task(ctx context.Context) {
 	}
 }
 
-// fail records an error of an operation that must work whatever is dead.
-func (t *traffic) fail(ctx context.Context, err error) {
+// full reports whether errors are permitted now.
+func (t *traffic) full() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.lenient
+}
+
+// fail records an error of an operation that must work whatever is dead. full is whether errors
+// were permitted when it began: what met a full disk may answer long after there is space again.
+func (t *traffic) fail(ctx context.Context, full bool, err error) {
 	if ctx.Err() != nil {
 		return
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.lenient || team.CodeOf(err) == team.CodeLimit {
+	if full || t.lenient || team.CodeOf(err) == team.CodeLimit {
 		t.refused++
 		return
 	}
