@@ -266,7 +266,7 @@ func killAmid(ctx context.Context, w *world, what string, within time.Duration, 
 	err := unskip(killSupervisor(ctx, w))
 	select {
 	case <-done:
-	case <-time.After(2 * time.Minute):
+	case <-time.After(10 * time.Minute):
 		return fmt.Errorf("%s has no answer although its supervisor was killed", what)
 	}
 	return err
@@ -342,7 +342,7 @@ func (w *world) orders(ctx context.Context, name string, orders []string) error 
 		}()
 	}
 	var all []error
-	limit := time.After(2 * time.Minute)
+	limit := time.After(10 * time.Minute)
 	for range orders {
 		select {
 		case err := <-errs:
@@ -380,7 +380,7 @@ func stopStubborn(ctx context.Context, w *world) error {
 			return fmt.Errorf("stop %s: %w", a.name, err)
 		}
 		// The grace and a busy machine. A supervisor that takes over begins the grace anew.
-		limit := 40 * time.Second * time.Duration(1+w.supervisorsKilled(before))
+		limit := 200 * time.Second * time.Duration(1+w.supervisorsKilled(before))
 		if took := time.Since(began); took > limit {
 			return fmt.Errorf("stop of %s took %s: %+v", a.name, took, out)
 		}

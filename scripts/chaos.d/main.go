@@ -79,7 +79,7 @@ func parse() (options, error) {
 	flag.StringVar(&names, "backends", "tmux,tmux,pty,in-process", "comma separated, as often as they are to be used; in-process is for workers only")
 	flag.StringVar(&programs, "programs", strings.Join(programNames(), ","), "comma separated agent CLIs, a stand-in of each is a member as well; \"\": none")
 	flag.IntVar(&opt.settle, "settle", 25, "rounds between two full checks")
-	flag.DurationVar(&opt.limit, "limit", 0, "most time to take; 0: two seconds a round and two minutes")
+	flag.DurationVar(&opt.limit, "limit", 0, "most time to take; 0: 20 seconds a round and 20 minutes")
 	flag.DurationVar(&opt.span, "for", 0, "begin no round after so long, and end well with those that were done")
 	flag.StringVar(&opt.only, "only", "", "comma separated faults to choose from; \"list\" lists them")
 	flag.BoolVar(&opt.keep, "keep", false, "leave the directory also when all went well")
@@ -99,7 +99,7 @@ func parse() (options, error) {
 		opt.seed = rand.Uint64() >> 32
 	}
 	if opt.limit == 0 {
-		opt.limit = time.Duration(opt.rounds)*2*time.Second + 2*time.Minute
+		opt.limit = time.Duration(opt.rounds)*20*time.Second + 20*time.Minute
 	}
 	switch {
 	case flag.NArg() > 0:

@@ -95,7 +95,7 @@ func (w *world) settle(ctx context.Context) error {
 		return err
 	}
 	var last []string
-	ok := every(ctx, 60*time.Millisecond, 3*time.Minute, func() bool {
+	ok := every(ctx, 60*time.Millisecond, 15*time.Minute, func() bool {
 		if hard := w.never(ctx); len(hard) > 0 {
 			last = hard
 			return true
@@ -122,7 +122,7 @@ func (w *world) settle(ctx context.Context) error {
 // started, damaged mailboxes get a message, members that a fault spawned leave, and a run close to
 // its limit of messages is followed by a new one.
 func (w *world) mend(ctx context.Context) error {
-	c, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	c, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()
 	sup, err := w.env.Dial(c, w.team.Layout, true)
 	if err != nil {
@@ -207,7 +207,7 @@ func sortPlans(as []*agentPlan) {
 
 // end stops the team as a person would and checks that nothing is left.
 func (w *world) end(ctx context.Context) error {
-	c, cancel := context.WithTimeout(ctx, 3*time.Minute)
+	c, cancel := context.WithTimeout(ctx, 15*time.Minute)
 	defer cancel()
 	w.note("shutdown")
 	if out, err := w.cli(c, "shutdown"); err != nil {
@@ -231,7 +231,7 @@ func (w *world) end(ctx context.Context) error {
 	if err := w.team.Close(); err != nil {
 		return err
 	}
-	if !until(c, 30*time.Second, func() bool { ps, err = w.processes(); return err == nil && len(ps) == 0 }) {
+	if !until(c, 5*time.Minute, func() bool { ps, err = w.processes(); return err == nil && len(ps) == 0 }) {
 		for _, p := range ps {
 			bad = append(bad, "left behind: "+p.String())
 		}

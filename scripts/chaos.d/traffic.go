@@ -100,7 +100,7 @@ func (t *traffic) message(ctx context.Context) {
 // send posts one message and remembers it.
 func (t *traffic) send(ctx context.Context, to string) error {
 	// The end of the traffic does not cancel a post.
-	c, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	c, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Minute)
 	defer cancel()
 	out, err := t.w.team.Send(c, tool.Person(), tool.SendIn{Recipient: to, Content: fmt.Sprintf("hello %s, it is %s", to, time.Now().Format("15:04:05.000"))})
 	if err != nil {
@@ -114,7 +114,7 @@ func (t *traffic) send(ctx context.Context, to string) error {
 
 // task adds a task that writes a file; some need the work of an earlier one.
 func (t *traffic) task(ctx context.Context) {
-	c, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	c, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Minute)
 	defer cancel()
 	run := `f=work/$TEAMCTL_TASK_ID; mkdir -p work; echo "$TEAMCTL_TASK_ID" > "$f"`
 	if t.rand.IntN(3) == 0 {

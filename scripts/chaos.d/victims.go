@@ -108,7 +108,7 @@ func (w *world) startVictim(args ...string) (*victim, error) {
 
 // next is the next line; false when it ended or took too long.
 func (v *victim) next(ctx context.Context) (string, bool) {
-	t := time.NewTimer(60 * time.Second)
+	t := time.NewTimer(5 * time.Minute)
 	defer t.Stop()
 	select {
 	case l, ok := <-v.lines:
@@ -132,5 +132,5 @@ func (v *victim) kill() []string {
 
 // gone waits for the death of a process that was killed.
 func gone(ctx context.Context, id backends.ProcID) bool {
-	return until(ctx, 60*time.Second, func() bool { return !proc.Alive(id) })
+	return until(ctx, 5*time.Minute, func() bool { return !proc.Alive(id) })
 }
