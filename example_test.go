@@ -59,7 +59,7 @@ func Example() {
 	for _, task := range last.Tasks {
 		fmt.Println(task.ID, task.Subject, task.Status, "by", task.OwnerName)
 	}
-	stopped, err := t.Stop(ctx, me, team.StopRequest{Remove: true})
+	stopped, err := t.Stop(ctx, me, team.StopRequest{Remove: true, Wait: 5 * time.Minute})
 	if err != nil {
 		log.Fatal(err)
 	}
