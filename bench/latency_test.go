@@ -61,7 +61,7 @@ func TestLatency(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := latencyKind{cache: filepath.Join(dir, "cache"), base: dir, busy: 500 * time.Millisecond, settled: 100 * time.Millisecond, limit: 2 * time.Minute}
+	k := latencyKind{cache: filepath.Join(dir, "cache"), base: dir, busy: 500 * time.Millisecond, settled: 100 * time.Millisecond, limit: 5 * time.Minute}
 	standIns, err := agentlab.StandIns(self, k.cache)
 	if err != nil {
 		t.Fatal(err)

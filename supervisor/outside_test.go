@@ -36,7 +36,7 @@ func TestOutsideIsTold(t *testing.T) {
 	var text string
 	told := func(what string) {
 		t.Helper()
-		deadline := time.NewTimer(60 * time.Second)
+		deadline := time.NewTimer(5 * time.Minute)
 		defer deadline.Stop()
 		look := time.NewTicker(20 * time.Millisecond)
 		defer look.Stop()

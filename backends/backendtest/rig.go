@@ -30,7 +30,7 @@ type Rig struct {
 }
 
 // patience limits every wait of the suite.
-const patience = 90 * time.Second
+const patience = 5 * time.Minute
 
 func within(t *testing.T) context.Context {
 	t.Helper()

@@ -130,7 +130,7 @@ func fullScreen(say func(string, ...any)) int {
 	}
 }
 
-const patience = 60 * time.Second
+const patience = 5 * time.Minute
 
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()

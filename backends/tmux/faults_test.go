@@ -33,7 +33,7 @@ func ended(t *testing.T, h backends.Attached) backends.Exit {
 
 func waitFor(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	if err := until(context.Background(), 90*time.Second, ok); err != nil {
+	if err := until(context.Background(), 5*time.Minute, ok); err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
 }

@@ -86,7 +86,7 @@ func (w *world) home() team.Home { return team.Home{Dir: w.dir + "/t"} }
 // run runs the program and returns its JSON output.
 func (w *world) run(args ...string) (json.RawMessage, *mcp.Failure) {
 	w.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, w.exe, args...)
 	cmd.Dir, cmd.Env, cmd.WaitDelay = w.dir, w.env, 5*time.Second
@@ -117,7 +117,7 @@ func (w *world) viaMCP() door {
 	w.Cleanup(func() { _ = cs.Close() })
 	return func(name string, in map[string]any) (json.RawMessage, *mcp.Failure) {
 		w.Helper()
-		ctx, cancel := context.WithTimeout(w.Context(), 5*time.Minute)
+		ctx, cancel := context.WithTimeout(w.Context(), 10*time.Minute)
 		defer cancel()
 		res, err := cs.CallTool(ctx, &sdk.CallToolParams{Name: name, Arguments: in})
 		if err != nil {
@@ -230,7 +230,7 @@ func (w *world) viaVerbs() door {
 				args = append(args, "--depends-on="+strings.Join(d, ","))
 			}
 		case "Wait":
-			args = []string{"wait", "--timeout=2m"}
+			args = []string{"wait", "--timeout=5m"}
 		case "SendMessage":
 			args = []string{"send", text("recipient"), text("content")}
 			if text("type") == "broadcast" {
@@ -308,7 +308,7 @@ func (w *world) scenario(d door) story {
 		}
 		w.must(d, "TaskCreate", in, nil)
 	}
-	w.must(d, "Wait", map[string]any{"timeout_seconds": 120}, nil)
+	w.must(d, "Wait", map[string]any{"timeout_seconds": 300}, nil)
 	w.must(d, "SendMessage", map[string]any{"type": "message", "recipient": "builder", "content": "well done"}, nil)
 	w.must(d, "SendMessage", map[string]any{"type": "broadcast", "content": "nearly there"}, nil)
 	var waiting struct{ Approvals []ledger.Approval }

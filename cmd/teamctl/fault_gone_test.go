@@ -223,7 +223,7 @@ func TestSupervisorStopped(t *testing.T) {
 		t.Errorf("something was done: %+v, tasks %v, mail %v", m, r.subjects(), r.mail("a"))
 	}
 	r.command("touch", "gate")
-	r.teamctl("wait", "--timeout", "1m")
+	r.teamctl("wait", "--timeout", "5m")
 }
 
 // TestWorkerAtAStoppedSupervisor checks that the retries of a worker while the supervisor is
@@ -251,7 +251,7 @@ func TestWorkerAtAStoppedSupervisor(t *testing.T) {
 	if err := proc.Signal(sup, syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
-	r.teamctl("wait", "--timeout", "1m")
+	r.teamctl("wait", "--timeout", "5m")
 	r.until("the worker to be idle", func() bool { // it was idle before the first task, too
 		_, after, _ := strings.Cut(screen(), "── task 1 completed")
 		return strings.Contains(after, "idle, waiting")

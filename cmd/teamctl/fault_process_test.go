@@ -241,14 +241,14 @@ func TestWorktreeDeleted(t *testing.T) {
 	r := newFaultRig(t)
 	r.teamctl("spawn", "w")
 	r.teamctl("task", "add", "one", "--run", "echo one > one")
-	r.teamctl("wait", "--timeout", "30s")
+	r.teamctl("wait", "--timeout", "5m")
 	m := r.members()["w"]
 	if err := os.RemoveAll(m.Worktree); err != nil {
 		t.Fatal(err)
 	}
 	r.teamctl("restart", "w")
 	r.teamctl("task", "add", "two", "--run", "cat one")
-	r.teamctl("wait", "--timeout", "30s")
+	r.teamctl("wait", "--timeout", "5m")
 	if out := r.command("git", "-C", "repo", "worktree", "prune", "-n", "-v"); out != "" {
 		t.Errorf("registrations without a directory: %s", out)
 	}

@@ -83,7 +83,7 @@ func TestPagerIsEnded(t *testing.T) {
 		if err == nil {
 			t.Error("a pager that was ended has no error")
 		}
-	case <-time.After(time.Minute):
+	case <-time.After(5 * time.Minute):
 		t.Fatal("it goes on")
 	}
 	if proc.Alive(child) {

@@ -42,7 +42,7 @@ func TestUpKilledIsCompleted(t *testing.T) {
 		}
 		r.upKilledAt(up, name, n)
 		r.teamctl(call...)
-		r.teamctl("wait", "--team", name, "--timeout", "2m")
+		r.teamctl("wait", "--team", name, "--timeout", "5m")
 		var ps struct{ Members []ledger.Member }
 		if err := json.Unmarshal([]byte(r.teamctl("ps", "--team", name, "--json")), &ps); err != nil {
 			t.Fatal(err)

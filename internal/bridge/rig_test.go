@@ -346,7 +346,7 @@ func (r *rig) until(what string, ok func() bool) {
 	r.Helper()
 	t := time.NewTicker(5 * time.Millisecond)
 	defer t.Stop()
-	end := time.After(3 * time.Minute)
+	end := time.After(5 * time.Minute)
 	for !ok() {
 		select {
 		case <-t.C:

@@ -212,7 +212,7 @@ func TestFairBetweenProcesses(t *testing.T) {
 		t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 		runs = append(runs, run{cmd, in, bufio.NewReader(out)})
 	}
-	late := time.AfterFunc(time.Minute, func() {
+	late := time.AfterFunc(5*time.Minute, func() {
 		for _, r := range runs {
 			_ = r.cmd.Process.Kill()
 		}

@@ -48,7 +48,7 @@ func newWorld(ctx context.Context, o options, with []agentlab.Client) (_ *world,
 // close ends the team and the remaining processes: all of them have the world's directory in their
 // environment.
 func (w *world) close(keep bool) error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	if !keep {
 		if _, err := w.teamctl(ctx, "delete", "--force"); err != nil { // what it cannot end is ended below
