@@ -66,7 +66,7 @@ func (l *Ledger) CopyTo(ctx context.Context, dir string, keep int) (c Copy, err 
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return c, err
 	}
-	sweepUnfinished(dir)
+	SweepCopies(dir)
 	c.At = time.Now().UTC().Truncate(time.Millisecond)
 	c.Path = filepath.Join(dir, copyPrefix+c.At.Format(copyTime)+copySuffix)
 	if err := complete(c.Path, func(tmp *os.File) error { return l.db.copySteps(ctx, tmp) }); err != nil {
@@ -93,16 +93,19 @@ func (l *Ledger) CopyTo(ctx context.Context, dir string, keep int) (c Copy, err 
 // in short steps.
 const unfinishedAge = 10 * time.Minute
 
-// sweepUnfinished removes what killed processes have left of copies, each as large as the ledger. What
-// cannot be removed is no reason to make no copy.
-func sweepUnfinished(dir string) {
+// SweepCopies removes what killed processes have left of copies in dir, each as large as the ledger, and
+// returns how many files it removed. What cannot be removed is no reason to make no copy.
+func SweepCopies(dir string) (n int) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return
+		return 0
 	}
 	for _, e := range entries {
 		if fi, err := e.Info(); err == nil && fi.Mode().IsRegular() && strings.HasPrefix(e.Name(), "."+copyPrefix) && time.Since(fi.ModTime()) > unfinishedAge {
-			_ = os.Remove(filepath.Join(dir, e.Name()))
+			if os.Remove(filepath.Join(dir, e.Name())) == nil {
+				n++
+			}
 		}
 	}
+	return n
 }

@@ -126,7 +126,7 @@ func (r *repairer) repairTeam(ctx context.Context, l team.Layout) {
 		r.say("outbox", RepairOK, "nothing waits to be mailed")
 	}
 	r.commands(ctx, t)
-	dirs := []string{l.Dir, l.Members(), l.Commands(), l.Copies(), l.Reviews()}
+	dirs := []string{l.Dir, l.Members(), l.Commands(), l.Reviews()}
 	for _, m := range members {
 		dirs = append(dirs, string(l.Bundle(m.Name)), l.Bundle(m.Name).Outputs())
 	}
@@ -134,7 +134,7 @@ func (r *repairer) repairTeam(ctx context.Context, l team.Layout) {
 	if err != nil {
 		r.fail("temporary files", err)
 	}
-	r.sweepAnd("temporary files", n, dirs...)
+	r.sweepAnd("temporary files", n+ledger.SweepCopies(l.Copies()), dirs...)
 }
 
 // withBackups adds the copies of a ledger beside it to the error.
