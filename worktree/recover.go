@@ -59,6 +59,11 @@ func (r *Repo) Recover(ctx context.Context, path, teamKey, agent string) (notes 
 	}
 	why := t.undone(st, was, cutShort, len(locked) > 0)
 	if why == "" {
+		if was.Kind == doingRefresh && len(was.Commits) == 1 {
+			if _, err := t.contains(ctx, st.Head, was.Commits[0]); err != nil {
+				return notes, err
+			}
+		}
 		t.forget()
 		return notes, nil
 	}

@@ -219,3 +219,44 @@ func TestRecoverRefreshKilled(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A refresh that was killed after git's rebase has its new base after Recover, and after another
+// Refresh: the commits of others do not count as the branch's own.
+func TestRefreshKilledBeforeItsBase(t *testing.T) {
+	t.Parallel()
+	for name, finish := range map[string]func(f *fixture, path string) error{
+		"recover": func(f *fixture, path string) error {
+			_, err := f.repo.Recover(f.ctx(), path, "demo", "c")
+			return err
+		},
+		"refresh": func(f *fixture, path string) error {
+			_, err := f.repo.Refresh(f.ctx(), path, "main")
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			c := f.create("c")
+			f.write("wt/c/c.txt", "c")
+			f.commitAll(c.Path, "c")
+			f.write("main/a.txt", "by main\n")
+			f.commitMain("goes on")
+			onto := f.git(f.root, "rev-parse", "main")
+			killed(t, childJob{Repo: f.root, Do: "refresh", Path: c.Path, Merge: []string{"main"}, KillAt: "refresh-rebased"})
+			if err := finish(f, c.Path); err != nil {
+				t.Fatal(err)
+			}
+			st, err := f.repo.Status(f.ctx(), c.Path)
+			if err != nil || st.Base != onto || st.Ahead != 1 {
+				t.Errorf("base %s, %d ahead, not %s: %v", st.Base, st.Ahead, onto, err)
+			}
+			// A refresh onto an older commit does not take the base back.
+			if _, err := f.repo.Refresh(f.ctx(), c.Path, c.Base); err != nil {
+				t.Fatal(err)
+			}
+			if st, err := f.repo.Status(f.ctx(), c.Path); err != nil || st.Base != onto {
+				t.Errorf("base %s after a refresh onto %s: %v", st.Base, c.Base, err)
+			}
+		})
+	}
+}

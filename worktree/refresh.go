@@ -41,14 +41,14 @@ func (r *Repo) Refresh(ctx context.Context, path, onto string) (res Refreshed, e
 	if !st.Clean() {
 		return res, conflict(team.ReasonWorktreeDirty, "%s has uncommitted changes: %s", t.path, summary(st)).WithHint("commit it first")
 	}
-	if in, err := isAncestor(ctx, t.readCall(), to, st.Head); err != nil || in {
+	if in, err := t.contains(ctx, st.Head, to); err != nil || in {
 		return res, err
 	}
 	env, err := t.author(ctx, t.call().env, "", "")
 	if err != nil {
 		return res, err
 	}
-	done, err := t.begin(doing{Kind: doingRefresh, Head: st.Head})
+	done, err := t.begin(doing{Kind: doingRefresh, Head: st.Head, Commits: []string{to}})
 	if err != nil {
 		return res, err
 	}
@@ -76,12 +76,38 @@ func (r *Repo) Refresh(ctx context.Context, path, onto string) (res Refreshed, e
 		}
 		return res, team.Errorf(team.CodeConflict, "git refuses to rebase %s: %w", t.path, err).WithReason(team.ReasonMergeRefused)
 	}
-	done()
-	rec := t.recorded()
-	rec.Base = to
-	if err := t.record(rec); err != nil {
-		return res, noSpace(err)
+	r.step("refresh-rebased")
+	if err := t.setBase(to); err != nil {
+		return res, err // Recover completes it
 	}
+	done()
 	res.Head, err = t.made(ctx)
 	return res, err
+}
+
+// contains reports whether head contains the commit to, and if so makes to the base of the branch,
+// unless the base is a later one: after a kill git has rebased the branch, and its old base would
+// count the commits of others as its own.
+func (t tree) contains(ctx context.Context, head, to string) (bool, error) {
+	in, err := isAncestor(ctx, t.readCall(), to, head)
+	if err != nil || !in {
+		return false, err
+	}
+	if base := t.recorded().Base; base != "" && base != to {
+		later, err := isAncestor(ctx, t.readCall(), base, to)
+		if err != nil || !later {
+			return err == nil, err
+		}
+	}
+	return true, t.setBase(to)
+}
+
+// setBase records the commit that the branch starts from.
+func (t tree) setBase(to string) error {
+	rec := t.recorded()
+	if rec.Base == to {
+		return nil
+	}
+	rec.Base = to
+	return noSpaceOrNil(t.record(rec))
 }
