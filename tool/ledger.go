@@ -221,6 +221,9 @@ func (e *Env) rebuildLedger(ctx context.Context, l team.Layout, out *LedgerRecov
 			return unwritable(l.Dir, err)
 		}
 	}
+	if err := resumeAside(l); err != nil {
+		return err
+	}
 	work, err := os.MkdirTemp(l.Dir, recoverName)
 	if err != nil {
 		return unwritable(l.Dir, err)
@@ -253,27 +256,96 @@ func (e *Env) rebuildLedger(ctx context.Context, l team.Layout, out *LedgerRecov
 	if damaged == "" {
 		out.Missing = append(out.Missing, "the file was missing: what happened since the copy is known from mailboxes and members only")
 	}
+	e.reached("recover-built")
+	out.Kept = damaged
+	kept := l.Ledger() + ledger.DamagedMark + time.Now().UTC().Format("20060102T150405.000Z")
 	if damaged == l.Ledger() {
-		out.Kept = l.Ledger() + ledger.DamagedMark + time.Now().UTC().Format("20060102T150405.000Z")
-		// The log first: beside the new file it would be taken for that file's log.
-		for _, end := range []string{"-wal", "-shm", ""} {
-			if err := os.Rename(l.Ledger()+end, out.Kept+end); err != nil && !errors.Is(err, os.ErrNotExist) {
-				return unwritable(l.Dir, err)
-			}
-		}
-	} else {
-		out.Kept = damaged
+		out.Kept = kept
 	}
-	if err := os.Rename(in.Out, l.Ledger()); err != nil {
+	if err := e.setAside(l, kept); err != nil {
 		return unwritable(l.Dir, err)
 	}
 	// The next supervisor restores mailbox entries that are missing.
 	if err := os.Remove(l.MailBoot()); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return unwritable(l.Dir, err)
 	}
-	d, err := os.Open(l.Dir)
-	if err != nil {
+	if err := os.Rename(in.Out, l.Ledger()); err != nil {
 		return unwritable(l.Dir, err)
+	}
+	e.reached("recover-placed")
+	return syncDir(l.Dir)
+}
+
+// ledgerFiles are the endings of a ledger's files, the database first.
+var ledgerFiles = []string{"", "-wal", "-shm"}
+
+// setAside gives what there is of a ledger its kept name. A kill leaves the ledger as it was, or no
+// ledger beside the whole kept one: never a database without its log, which would look sound, and
+// never a log that the new file would take for its own.
+func (e *Env) setAside(l team.Layout, kept string) error {
+	for _, end := range slices.Backward(ledgerFiles) { // what lacks its database is not taken for a kept ledger
+		switch err := os.Link(l.Ledger()+end, kept+end); {
+		case err == nil || errors.Is(err, os.ErrNotExist):
+		default: // no hard links here: the ledger is missing as soon as its database is moved
+			return renameAside(l.Ledger(), kept)
+		}
+	}
+	if err := syncDir(l.Dir); err != nil {
+		return err
+	}
+	e.reached("recover-kept")
+	for _, end := range ledgerFiles {
+		if err := os.Remove(l.Ledger() + end); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		if err := syncDir(l.Dir); err != nil {
+			return err
+		}
+		e.reached("recover-removed" + end)
+	}
+	return nil
+}
+
+// renameAside is setAside where there are no hard links. The database goes first: a kill leaves no
+// ledger.
+func renameAside(ledger, kept string) error {
+	for _, end := range ledgerFiles {
+		if err := os.Rename(ledger+end, kept+end); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	return syncDir(filepath.Dir(ledger))
+}
+
+// resumeAside finishes a setAside that was killed: it gives up the kept names of a ledger that is
+// still there, and removes what is left of one that is not.
+func resumeAside(l team.Layout) error {
+	_, missing := os.Lstat(l.Ledger())
+	kept, _ := filepath.Glob(escapeGlob(l.Ledger()) + ledger.DamagedMark + "*")
+	for _, end := range ledgerFiles {
+		own, err := os.Lstat(l.Ledger() + end)
+		if err != nil {
+			continue
+		}
+		for _, name := range kept {
+			if fi, err := os.Lstat(name); err != nil || !os.SameFile(own, fi) {
+				continue
+			}
+			if missing != nil {
+				name = l.Ledger() + end
+			}
+			if err := os.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {
+				return unwritable(l.Dir, err)
+			}
+		}
+	}
+	return nil
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
 	}
 	return errors.Join(d.Sync(), d.Close())
 }

@@ -12,7 +12,8 @@ import (
 )
 
 // envCreate makes this test binary a process that creates the team "demo" in a home and
-// kills itself at a step, or waits there: "HOME STEP" and "HOME STEP wait".
+// kills itself at a step, or waits there: "HOME STEP" and "HOME STEP wait". With "HOME STEP
+// recover" it recovers the team's ledger and kills itself at the step.
 const envCreate = "TEAMCTL_TEST_CREATE"
 
 func TestMain(m *testing.M) {
@@ -35,7 +36,7 @@ func createChild(spec []string) int {
 		switch {
 		case step != spec[1]:
 			return
-		case len(spec) > 2: // until its input ends
+		case len(spec) > 2 && spec[2] == "wait": // until its input ends
 			fmt.Println("here")
 			_, _ = os.Stdin.Read(make([]byte, 1))
 		default:
@@ -43,7 +44,13 @@ func createChild(spec []string) int {
 			select {}
 		}
 	}}
-	if _, err := e.TeamCreate(context.Background(), Person(), TeamCreateIn{TeamName: "demo", Description: "first"}); err != nil {
+	var err error
+	if len(spec) > 2 && spec[2] == "recover" {
+		_, err = e.LedgerRecover(context.Background(), Person(), "demo")
+	} else {
+		_, err = e.TeamCreate(context.Background(), Person(), TeamCreateIn{TeamName: "demo", Description: "first"})
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return team.ExitStatus(err)
 	}
