@@ -136,7 +136,7 @@ func (ch *chat) send(ctx context.Context, text string) (id string, err error) {
 // once sends a message and waits for the end of the turn that took it.
 func (ch *chat) once(ctx context.Context, text string, timeout time.Duration) error {
 	again := strings.TrimSpace("teamctl chat " + strings.TrimPrefix(ch.member.Name, team.LeadName))
-	late := errors.New("late")
+	late := team.Errorf(team.CodeTimeout, "no answer from %s after %s", ch.member.Name, timeout).WithReason(team.ReasonNoAnswer).WithHint(again)
 	if timeout > 0 {
 		c, cancel := context.WithTimeoutCause(ctx, timeout, late)
 		defer cancel()
@@ -154,7 +154,11 @@ func (ch *chat) once(ctx context.Context, text string, timeout time.Duration) er
 		}
 	}
 	id, err := ch.send(ctx, text)
-	if err != nil {
+	switch {
+	case err != nil && errors.Is(context.Cause(ctx), late):
+		return team.Errorf(team.CodeTimeout, "it is unknown whether %s was sent the message within %s: %w", ch.member.Name, timeout, err).
+			WithReason(team.ReasonNoAnswer).WithHint("teamctl message ls; " + again)
+	case err != nil:
 		return err
 	}
 	var got chatAnswer
@@ -170,11 +174,10 @@ func (ch *chat) once(ctx context.Context, text string, timeout time.Duration) er
 	}
 	switch {
 	case errors.Is(err, late):
-		hint := again
 		if !ch.lead() {
-			hint = "teamctl message show " + id[:8] + "; " + again
+			return late.WithHint("teamctl message show " + id[:8] + "; " + again)
 		}
-		return team.Errorf(team.CodeTimeout, "no answer from %s after %s", ch.member.Name, timeout).WithReason(team.ReasonNoAnswer).WithHint(hint)
+		return late
 	case !errors.Is(err, errChatEnd):
 		return err
 	}
