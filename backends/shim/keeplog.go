@@ -31,16 +31,15 @@ func endMark(gen string) []byte { return []byte("\x1b]7705;teamctl-end;" + gen +
 const askRead, allRead = "\x1b[5n", "\x1b[0n"
 
 const (
-	// markWithin limits the time for writing the mark: a terminal may be stopped
-	// (Ctrl-S).
+	// markWithin limits the time for writing the mark before the exit is recorded.
 	markWithin = 300 * time.Millisecond
-	// readWithin limits the wait for the answer: the program of the terminal may be
-	// frozen.
+	// readWithin limits the time for the rest of the mark and for the answer after
+	// that: the program of the terminal may be frozen.
 	readWithin = 10 * time.Second
 )
 
 // markEnd writes the mark to the shim's terminal, and asks whether everything is read.
-// awaitRead waits for the answer.
+// awaitRead writes what the terminal has not taken yet, and waits for the answer.
 func (s *state) markEnd() {
 	// Opened again, so that non-blocking mode affects no other descriptor.
 	fd, err := unix.Open("/dev/tty", unix.O_RDWR|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
@@ -48,28 +47,26 @@ func (s *state) markEnd() {
 		return
 	}
 	quiet(fd)
-	if writeWithin(fd, append(endMark(s.launch.Generation), askRead...), markWithin) {
-		s.asked = fd
-		return
-	}
-	_ = unix.Close(fd)
+	s.asked = fd
+	s.unmarked = writeBy(fd, append(endMark(s.launch.Generation), askRead...), time.Now().Add(markWithin))
 }
 
-// quiet has a terminal pass on what comes in as it is, and echo nothing. Only the
-// foreground may read it.
+// quiet has a terminal pass on what comes in as it is, and echo nothing. Output that
+// was stopped (Ctrl-S) goes on. Only the foreground may read it.
 func quiet(fd int) {
 	signal.Ignore(unix.SIGTTOU, unix.SIGTTIN)
 	_ = unix.IoctlSetPointerInt(fd, unix.TIOCSPGRP, unix.Getpgrp())
 	if t, err := unix.IoctlGetTermios(fd, getTermios); err == nil {
+		t.Iflag &^= unix.IXON
 		t.Lflag &^= unix.ICANON | unix.ECHO | unix.ECHONL | unix.ISIG | unix.IEXTEN
 		t.Cc[unix.VMIN], t.Cc[unix.VTIME] = 1, 0
 		_ = unix.IoctlSetTermios(fd, setTermios, t)
 	}
 }
 
-// writeWithin writes to a terminal, and reports whether it has taken everything.
-func writeWithin(fd int, p []byte, within time.Duration) bool {
-	for deadline := time.Now().Add(within); len(p) > 0; {
+// writeBy writes to a terminal, and returns what it has not taken by the deadline.
+func writeBy(fd int, p []byte, deadline time.Time) []byte {
+	for len(p) > 0 {
 		n, err := unix.Write(fd, p)
 		switch {
 		case err == nil:
@@ -77,13 +74,13 @@ func writeWithin(fd int, p []byte, within time.Duration) bool {
 		case errors.Is(err, unix.EINTR):
 		case errors.Is(err, unix.EAGAIN):
 			if !ready(fd, unix.POLLOUT, deadline) {
-				return false
+				return p
 			}
 		default:
-			return false
+			return p
 		}
 	}
-	return true
+	return nil
 }
 
 // ready waits until a descriptor can be read or written; it returns false at the deadline.
@@ -106,6 +103,9 @@ func (s *state) awaitRead() {
 	}
 	defer func() { _ = unix.Close(s.asked) }()
 	deadline := time.Now().Add(readWithin)
+	if s.unmarked = writeBy(s.asked, s.unmarked, deadline); len(s.unmarked) > 0 {
+		return
+	}
 	var said []byte
 	buf := make([]byte, 512)
 	for !bytes.Contains(said, []byte(allRead)) {

@@ -1,18 +1,21 @@
 package shim
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/backends/holder"
+	"github.com/teamctl/teamctl/internal/openpty"
 	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/team"
 )
@@ -179,5 +182,61 @@ func TestAgentGone(t *testing.T) {
 	}
 	if agentGone(b, "g") || agentGone(b, "other") {
 		t.Error("a living agent is gone")
+	}
+}
+
+// The end of the output is marked although the terminal takes nothing until the exit is recorded, as
+// that of a tmux that did not run, or although a person has stopped the output.
+func TestMarkOnTerminal(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct{ agent, typed string }{
+		"full":    {agent: "for bs in 512 1 1; do dd if=/dev/zero of=/dev/tty bs=$bs oflag=nonblock; sleep 0.1; done 2>/dev/null"},
+		"stopped": {agent: "read go", typed: "go\n\x13"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			master, slave, err := openpty.Open()
+			if err != nil {
+				t.Fatal(err)
+			}
+			l := launch(t, "sh", "-c", tt.agent)
+			c := exec.Command(os.Args[0], "shim", "--bundle", string(l.Bundle), "--generation="+l.Generation)
+			c.Stdin, c.Stdout, c.Stderr = slave, slave, slave
+			c.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+			if err := c.Start(); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				_ = master.Close()
+				_ = c.Process.Kill()
+				_ = c.Wait()
+			})
+			if err := slave.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := master.WriteString(tt.typed); err != nil {
+				t.Fatal(err)
+			}
+			for range time.Tick(10 * time.Millisecond) {
+				if _, err := bundle.ReadExit(l.Bundle, l.Generation); err == nil {
+					break
+				}
+			}
+			if err := master.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+				t.Fatal(err)
+			}
+			var got []byte
+			for buf := make([]byte, 4096); !bytes.HasSuffix(got, []byte(askRead)); {
+				n, err := master.Read(buf)
+				if got = append(got, buf[:n]...); err != nil {
+					break
+				}
+			}
+			if want := append(endMark(l.Generation), askRead...); !bytes.HasSuffix(got, want) {
+				t.Errorf("%d bytes that end in %q", len(got), got[max(0, len(got)-80):])
+			}
+			if _, err := master.WriteString(allRead); err != nil {
+				t.Fatal(err)
+			}
+		})
 	}
 }

@@ -99,6 +99,9 @@ type state struct {
 	asked   int      // the terminal that was asked whether it has read everything; 0 for none
 	command []string // the command with which this shim was started, without its arguments
 
+	// unmarked is the rest of the mark and the question, which the terminal has not taken.
+	unmarked []byte
+
 	group       group  // nil if the agent has none
 	uncontained string // the reason
 	kept        backends.Kept
