@@ -2,7 +2,9 @@ package web
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -43,13 +45,32 @@ func newRig(t *testing.T) *rig {
 	return r
 }
 
-func (r *rig) serve() { r.serveAt("127.0.0.1:0") }
+// serve listens on a port below those that the kernel assigns to connections and listeners, so that
+// none of another test takes it while no server listens there.
+func (r *rig) serve() {
+	for range 100 {
+		ln, err := listen(r.T, fmt.Sprintf("127.0.0.1:%d", 12000+rand.IntN(20000)))
+		if err == nil {
+			r.serveOn(ln)
+			return
+		}
+	}
+	r.Fatal("no free port")
+}
 
 func (r *rig) serveAt(addr string) {
-	ln, err := (&net.ListenConfig{}).Listen(r.Context(), "tcp", addr)
+	ln, err := listen(r.T, addr)
 	if err != nil {
 		r.Fatal(err)
 	}
+	r.serveOn(ln)
+}
+
+func listen(t *testing.T, addr string) (net.Listener, error) {
+	return (&net.ListenConfig{}).Listen(t.Context(), "tcp", addr)
+}
+
+func (r *rig) serveOn(ln net.Listener) {
 	srv := httptest.NewUnstartedServer(r.s.Handler())
 	_ = srv.Listener.Close()
 	srv.Listener = ln
