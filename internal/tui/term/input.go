@@ -72,6 +72,7 @@ func (t *Terminal) read(got <-chan []byte, done <-chan struct{}) {
 		if !ok {
 			select {
 			case <-done: // which ends the receiver, too
+			case <-t.quit:
 			default:
 				pass(Event{Kind: Gone, At: now})
 			}

@@ -123,14 +123,17 @@ func open(l line, o Options, painted func(frame int, at time.Time)) (*Terminal, 
 		frames: make(chan Frame, 1), titles: make(chan string, 1), copies: make(chan string, 1), redo: make(chan struct{}, 1), continued: make(chan struct{}, 1), quit: make(chan struct{}),
 		canvas: newCanvas(o.Color),
 	}
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, syscall.SIGCONT, syscall.SIGWINCH)
+	// One channel each: a signal that finds its channel full is dropped.
+	continues, sizes := make(chan os.Signal, 1), make(chan os.Signal, 1)
+	signal.Notify(continues, syscall.SIGCONT)
+	signal.Notify(sizes, syscall.SIGWINCH)
 	if err := t.take(); err != nil {
-		signal.Stop(signals)
+		signal.Stop(continues)
+		signal.Stop(sizes)
 		return nil, fmt.Errorf("take the terminal: %w", err)
 	}
 	t.painter.Go(t.paint)
-	t.watcher.Go(func() { t.watch(signals) })
+	t.watcher.Go(func() { t.watch(continues, sizes) })
 	return t, nil
 }
 
@@ -304,35 +307,39 @@ func suspendable() bool {
 
 // watch takes the terminal again each time the process is continued, since whoever stopped it, the
 // shell or another program may have changed the modes and the size of the terminal, and what it
-// shows; and passes on changes of the size.
-func (t *Terminal) watch(signals chan os.Signal) {
+// shows; and passes on changes of the size. A full queue does not hold it up: who takes the events
+// may be suspended, until this says that the process was continued.
+func (t *Terminal) watch(continues, sizes chan os.Signal) {
 	defer t.caught()
-	defer signal.Stop(signals)
+	defer signal.Stop(sizes)
+	defer signal.Stop(continues)
+	var e Event
+	var due chan<- Event // nil if nothing is to be passed on
 	for {
-		var got os.Signal
+		var err error
 		select {
 		case <-t.quit:
 			return
-		case got = <-signals:
-		}
-		e := Event{Kind: Resize, At: time.Now()} // a new frame
-		if got == syscall.SIGCONT {
-			lent, err := t.again()
-			if lent {
+		case due <- e:
+			due = nil
+			continue
+		case <-continues:
+			var lent bool
+			if lent, err = t.again(); lent {
 				continue
 			}
-			if err != nil {
-				e.Kind = Gone
-			}
-		} else {
+		case <-sizes:
 			t.canvas.lose()
 		}
-		e.X, e.Y = t.Size()
-		select {
-		case t.events <- e:
-		case <-t.quit:
-			return
+		if due != nil && e.Kind == Gone {
+			continue
 		}
+		due = t.events
+		e = Event{Kind: Resize, At: time.Now()} // a new frame
+		if err != nil {
+			e.Kind = Gone
+		}
+		e.X, e.Y = t.Size()
 	}
 }
 
