@@ -381,9 +381,9 @@ var testRooms = map[string][]string{
 	"backends/tmux":             {"backends/backendtest"},
 	"backends/pty":              {"backends/backendtest"},
 	"backends/inproc":           {"backends/backendtest"},
-	"backends/shim":             {"backends/holder"},        // what ends a shim that a test killed
-	"internal/fakecli":          {leaf, "internal/adapter"}, // the stand-in for a model's provider; what reads the programs' transcripts
-	"internal/hooks":            {"internal/proc"},          // to see that nothing is left of a command
+	"backends/shim":             {"backends/holder", "internal/openpty"}, // what ends a shim that a test killed; its terminal
+	"internal/fakecli":          {leaf, "internal/adapter"},              // the stand-in for a model's provider; what reads the programs' transcripts
+	"internal/hooks":            {"internal/proc"},                       // to see that nothing is left of a command
 	"internal/courier":          {"internal/courier/couriertest", "internal/openpty"},
 	"internal/tui":              {"internal/openpty", "internal/view/viewtest"},
 	"internal/tui/term":         {"internal/openpty", "backends/pty"},
