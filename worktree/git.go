@@ -66,7 +66,8 @@ func exitStatus(err error) int {
 
 // hardening is configuration for every run. Hooks are the user's programs and
 // may do anything; a file system monitor or a background gc would outlive git
-// and keep the locks that it inherited.
+// and keep the locks that it inherited; a reset that enters submodules would
+// overwrite work there, of which a snapshot has nothing.
 var hardening = []string{
 	"core.hooksPath=/dev/null",
 	"core.fsmonitor=false",
@@ -75,6 +76,7 @@ var hardening = []string{
 	"maintenance.auto=false",
 	"commit.gpgSign=false",
 	"advice.detachedHead=false",
+	"submodule.recurse=false",
 }
 
 // git runs git and returns its stdout. It is the only place that starts a git

@@ -260,3 +260,32 @@ func TestRefreshKilledBeforeItsBase(t *testing.T) {
 		})
 	}
 }
+
+// What is undone in a worktree leaves its submodules alone, whatever the person has set.
+func TestRecoverLeavesSubmodules(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.git(f.dir, "init", "--quiet", "--initial-branch=main", f.path("lib"))
+	f.write("lib/l", "l")
+	f.commitAll(f.path("lib"), "lib")
+	f.git(f.root, "submodule", "add", "--quiet", f.path("lib"), "lib")
+	f.commitMain("submodule")
+	f.git(f.root, "config", "submodule.recurse", "true")
+	w := f.create("w")
+	f.git(w.Path, "submodule", "update", "--init", "--quiet")
+	f.write("wt/w/a.txt", "mine\n")
+	f.git(w.Path, "commit", "--quiet", "-am", "mine")
+	f.write("main/a.txt", "by main\n")
+	f.commitMain("goes on")
+	f.write("wt/w/lib/l", "precious")
+	if out, err := f.tryGit(w.Path, "merge", "main"); err == nil {
+		t.Fatalf("no conflict: %s", out)
+	}
+	notes, err := f.repo.Recover(f.ctx(), w.Path, "demo", "w")
+	if err != nil || len(notes) == 0 {
+		t.Fatalf("%q, %v", notes, err)
+	}
+	if got, err := os.ReadFile(filepath.Join(w.Path, "lib/l")); err != nil || string(got) != "precious" {
+		t.Errorf("the submodule has %q, %v", got, err)
+	}
+}
