@@ -261,12 +261,12 @@ func (t tree) hash(ctx context.Context, paths []string, conf []string) ([]string
 	c := t.call("hash-object", "-w", "--no-filters", "--stdin-paths")
 	c.conf = conf
 	for i, p := range paths {
-		if !strings.Contains(p, "\n") && !strings.HasPrefix(p, `"`) {
+		if !strings.Contains(p, "\n") && !strings.HasSuffix(p, "\r") && !strings.HasPrefix(p, `"`) {
 			c.stdin = append(append(c.stdin, p...), '\n')
 			batch = append(batch, i)
 			continue
 		}
-		// The list has one path per line; this path does not fit.
+		// The list has one path per line, perhaps with CR LF; this path does not fit.
 		one := t.call("hash-object", "-w", "--no-filters", "--", p)
 		one.conf = conf
 		out, err := git(ctx, one)

@@ -382,6 +382,26 @@ func TestRestore(t *testing.T) {
 	}
 }
 
+// A name that ends in CR is a name of its own.
+func TestSnapshotOfCarriageReturn(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	w := f.create("w")
+	want := map[string]string{"new": "plain", "new\r": "with CR", "Icon\r": ""}
+	for name, content := range want {
+		f.write("wt/w/"+name, content)
+	}
+	sha, err := f.snapshot(w.Path)
+	f.must(err)
+	back, err := f.repo.Restore(f.ctx(), RestoreIn{Ref: sha, Path: f.path("wt/back")})
+	f.must(err)
+	for name, content := range want {
+		if got, err := os.ReadFile(filepath.Join(back.Path, name)); err != nil || string(got) != content {
+			t.Errorf("%q has %q, %v", name, got, err)
+		}
+	}
+}
+
 // After a kill in the middle of a snapshot, worktree and index are unchanged,
 // nothing is removed, and the next removal completes.
 func TestSnapshotKilled(t *testing.T) {
