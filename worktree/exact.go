@@ -241,6 +241,9 @@ func (t tree) exactOf(ctx context.Context, index string) ([]exactFile, error) {
 func (t tree) rewriteExact(ctx context.Context, files []exactFile) error {
 	var there []string
 	for _, f := range files {
+		if err := t.unlinkParents(f.path); err != nil {
+			return err
+		}
 		fi, err := os.Lstat(filepath.Join(t.path, filepath.FromSlash(f.path)))
 		if err == nil && fi.Mode().IsRegular() {
 			there = append(there, f.path)
@@ -292,6 +295,26 @@ func (t tree) put(f exactFile, data []byte) error {
 	}
 	if err != nil {
 		return noSpace(err)
+	}
+	return nil
+}
+
+// unlinkParents removes the symlink on the way to a file, if there is one: it took the place of a
+// directory, and the file would be written where it points to, which may be outside of the worktree.
+func (t tree) unlinkParents(path string) error {
+	for i, c := range path {
+		if c != '/' {
+			continue
+		}
+		full := filepath.Join(t.path, filepath.FromSlash(path[:i]))
+		switch fi, err := os.Lstat(full); {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return err
+		case fi.Mode()&fs.ModeSymlink != 0:
+			return os.Remove(full)
+		}
 	}
 	return nil
 }

@@ -157,6 +157,40 @@ func TestRestoreInto(t *testing.T) {
 	}
 }
 
+// A directory that a link has replaced since is restored as a directory: nothing is written where the
+// link points to.
+func TestRestoreIntoThroughLink(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	w := f.create("w")
+	f.write("wt/w/.gitignore", "data\n")
+	f.commitAll(w.Path, "ignore data")
+	f.write("wt/w/data/deep/x", "old")
+	f.write("wt/w/a.txt", "changed\n")
+	ref, _, err := f.repo.Checkpoint(f.ctx(), w.Path, "demo", "w", "a test")
+	f.must(err)
+	saved, err := f.repo.RestoreInto(f.ctx(), w.Path, ref, "demo", "w") // with what git ignores
+	f.must(err)
+	if saved == "" {
+		t.Fatal("nothing was saved")
+	}
+	f.must(os.RemoveAll(filepath.Join(w.Path, "data")))
+	f.write("victim/deep/x", "the only copy")
+	f.must(os.Symlink(f.path("victim"), filepath.Join(w.Path, "data")))
+	if _, err := f.repo.RestoreInto(f.ctx(), w.Path, saved, "demo", "w"); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(f.path("victim/deep/x")); err != nil || string(got) != "the only copy" {
+		t.Errorf("outside of the worktree: %q, %v", got, err)
+	}
+	if got, err := os.ReadFile(filepath.Join(w.Path, "data/deep/x")); err != nil || string(got) != "old" {
+		t.Errorf("restored: %q, %v", got, err)
+	}
+	if fi, err := os.Lstat(filepath.Join(w.Path, "data")); err != nil || !fi.IsDir() {
+		t.Errorf("data is %v, %v", fi, err)
+	}
+}
+
 func TestRestoreIntoRefuses(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
