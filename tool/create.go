@@ -85,8 +85,8 @@ func (e *Env) TeamCreate(ctx context.Context, c Caller, in TeamCreateIn) (out Te
 		break
 	}
 	e.reached("named")
-	if err := e.rebuildRegistry(); err != nil {
-		return out, errors.Join(err, os.RemoveAll(l.Dir))
+	if err := e.rebuildRegistry(); err != nil { // the team stays: others may use it since it has its name
+		return out, fmt.Errorf("team %s is created: %w", l.Key, err)
 	}
 	return TeamCreateOut{
 		TeamName: l.Key, TeamFilePath: l.Config(), LeadAgentID: team.AgentID(team.LeadName, l.Key),

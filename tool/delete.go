@@ -332,14 +332,19 @@ func (out *TeamDeleteOut) cutShort(err error) error {
 	return fmt.Errorf("%w; saved before that: %s", err, strings.Join(out.Rescued, ", "))
 }
 
-// removeDir renames the team's directory in one step and then removes it, with its sockets.
+// removeDir removes the team's sockets, renames its directory in one step and then removes it. From
+// the rename on the name is free: the sockets are then those of another team.
 func (e *Env) removeDir(l team.Layout) error {
+	if err := os.RemoveAll(l.Runtime()); err != nil {
+		return team.Errorf(team.CodeUnavailable, "remove the sockets of the team: %w", err)
+	}
 	trash := filepath.Join(e.Home.TeamsDir(), deleted+l.Key+"-"+team.NewUUID()[:8])
 	if err := os.Rename(l.Dir, trash); err != nil {
 		return team.Errorf(team.CodeUnavailable, "remove team directory: %w", err)
 	}
+	e.reached("renamed")
 	if err := e.rebuildRegistry(); err != nil {
 		return err
 	}
-	return errors.Join(os.RemoveAll(trash), os.RemoveAll(l.Runtime()))
+	return os.RemoveAll(trash)
 }
