@@ -14,7 +14,7 @@
 //
 //	teamctl/lock       flock, never unlinked: serialises registration, removal and repair
 //	teamctl/ops/*.op   one file per running create or remove, flock held by its process
-//	teamctl/index.*    temporary indexes of snapshots
+//	teamctl/index.*    one directory per temporary index of a snapshot, flock held by its process
 //	worktrees/<id>/teamctl.json
 //	                   what Create recorded: the base commit; deleted with the registration
 //	worktrees/<id>/teamctl-doing.json

@@ -9,81 +9,109 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
+	"syscall"
 
 	"github.com/teamctl/teamctl/team"
 )
 
 // tempIndex returns a copy of the index file from ("" for an empty one) that
 // git may write to; drop removes it. The copy keeps the original's timestamp:
-// git compares file times with it to detect a change within one clock tick.
+// git compares file times with it to detect a change within one clock tick. It
+// lies in a directory of its own, which is locked while its process uses it.
 func (r *Repo) tempIndex(from string) (path string, drop func(), err error) {
 	if err := os.MkdirAll(r.own("ops"), 0o700); err != nil {
 		return "", nil, noSpace(err)
 	}
-	f, err := os.CreateTemp(r.own(""), "index.*")
-	if err != nil {
-		return "", nil, noSpace(err)
-	}
-	path = f.Name()
-	drop = func() {
-		_ = os.Remove(path)
-		_ = os.Remove(path + ".lock")
-	}
-	empty := true
-	if from != "" {
-		empty, err = copyInto(f, from)
-	}
-	if closing := f.Close(); err == nil {
-		err = closing
-	}
-	if err == nil && empty {
-		err = os.Remove(path) // git treats a missing index as empty and an empty file as corrupt
-	}
-	if err == nil && !empty {
-		var info os.FileInfo
-		if info, err = os.Stat(from); err == nil {
-			err = os.Chtimes(path, info.ModTime(), info.ModTime())
+	var held *os.File
+	for held == nil {
+		dir, err := os.MkdirTemp(r.own(""), "index.*")
+		if err != nil {
+			return "", nil, noSpace(err)
+		}
+		if held, err = lockIndex(dir); err != nil {
+			return "", nil, noSpace(err)
 		}
 	}
-	if err != nil {
+	path = filepath.Join(held.Name(), "index")
+	drop = func() {
+		_ = os.RemoveAll(held.Name())
+		_ = held.Close()
+	}
+	if from == "" {
+		return path, drop, nil // git treats a missing index as empty and an empty file as corrupt
+	}
+	if err := copyIndex(path, from); err != nil {
 		drop()
 		return "", nil, noSpace(fmt.Errorf("copy the index %s: %w", from, err))
 	}
 	return path, drop, nil
 }
 
-// copyInto copies a file; none reports that it does not exist. git replaces its
-// index by rename, so the opened file is always a complete index.
-func copyInto(f *os.File, from string) (none bool, err error) {
+// copyIndex copies an index file with its timestamp. One that does not exist has
+// no copy. git replaces its index by rename, so the opened file is always a
+// complete index.
+func copyIndex(path, from string) error {
 	src, err := os.Open(from)
 	if errors.Is(err, fs.ErrNotExist) {
-		return true, nil
+		return nil
 	}
 	if err != nil {
-		return false, err
+		return err
 	}
 	defer func() { _ = src.Close() }()
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
 	_, err = io.Copy(f, src)
-	return false, err
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	info, err := src.Stat()
+	if err != nil {
+		return err
+	}
+	return os.Chtimes(path, info.ModTime(), info.ModTime())
 }
 
-// staleIndex is the age from which a temporary index is left over from a dead
-// process.
-const staleIndex = time.Hour
+// lockIndex locks the directory of a temporary index until the file is closed.
+// The result is nil if another process has locked or removed it.
+func lockIndex(dir string) (*os.File, error) {
+	f, err := os.Open(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	switch err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); {
+	case err == nil:
+		here, err := f.Stat()
+		there, gone := os.Lstat(dir)
+		if err == nil && gone == nil && os.SameFile(here, there) {
+			return f, nil
+		}
+	case errors.Is(err, syscall.EWOULDBLOCK):
+		err = nil
+	}
+	return nil, errors.Join(err, f.Close())
+}
 
-// sweepIndexes removes the temporary indexes of killed processes.
+// sweepIndexes removes the temporary indexes of killed processes: those that are
+// not locked.
 func (r *Repo) sweepIndexes() {
 	entries, err := os.ReadDir(r.own(""))
 	if err != nil {
 		return
 	}
 	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), "index.") {
+		if !e.IsDir() || !strings.HasPrefix(e.Name(), "index.") {
 			continue
 		}
-		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > staleIndex {
-			_ = os.Remove(filepath.Join(r.own(""), e.Name()))
+		dir := filepath.Join(r.own(""), e.Name())
+		if f, err := lockIndex(dir); err == nil && f != nil {
+			_ = os.RemoveAll(dir)
+			_ = f.Close()
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package worktree
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -429,20 +431,30 @@ func TestSnapshotKilled(t *testing.T) {
 		if d := cmp.Diff(want.withoutBuild().Files, f.state(w.Path).Files); d != "" {
 			t.Error(step, d)
 		}
-		f.must(f.sweep())
+		f.repo.sweepIndexes()
 	}
 }
 
-// sweep removes the temporary indexes of killed processes, which normally stay
-// for an hour.
-func (f *fixture) sweep() error {
-	left, err := filepath.Glob(f.repo.own("index.*"))
-	for _, p := range left {
-		if err == nil {
-			err = os.Remove(p)
-		}
+// A temporary index is in use for as long as its process has it: a repair beside a checkpoint does not
+// take it away, however old the index is of which it is a copy.
+func TestRepairLeavesIndexes(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.create("w")
+	f.write("wt/w/a.txt", "changed\n")
+	old := time.Now().Add(-2 * time.Hour)
+	f.must(os.Chtimes(f.path("main/.git/worktrees/w/index"), old, old))
+	index, drop, err := f.repo.tempIndex(f.path("main/.git/worktrees/w/index"))
+	f.must(err)
+	before, err := os.ReadFile(index)
+	f.must(err)
+	if _, err := f.repo.Repair(f.ctx()); err != nil {
+		t.Error(err)
 	}
-	return err
+	if now, err := os.ReadFile(index); err != nil || !bytes.Equal(now, before) {
+		t.Errorf("the index is gone: %v", err)
+	}
+	drop()
 }
 
 func TestLargeFilesAreTold(t *testing.T) {

@@ -110,7 +110,7 @@ func TestRestoreAndRecoverKilled(t *testing.T) {
 			if !found {
 				t.Error("what was there before is not saved")
 			}
-			f.must(f.sweep())
+			f.repo.sweepIndexes()
 		})
 	}
 }
