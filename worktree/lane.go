@@ -3,7 +3,9 @@ package worktree
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/teamctl/teamctl/internal/run"
@@ -236,6 +238,7 @@ func (l *lane) gate(ctx context.Context, commit string, items []team.LaneItem) (
 			return gated{}, err
 		}
 	}
+	dropLogs(l.in.Logs, logsKept)
 	t, err := l.checkout(ctx, commit)
 	if err != nil {
 		return gated{}, err
@@ -253,6 +256,27 @@ func (l *lane) gate(ctx context.Context, commit string, items []team.LaneItem) (
 	l.gated[key] = g
 	l.r.step("gated")
 	return g, nil
+}
+
+// logsKept is how many logs of gates there are before the next one.
+const logsKept = 200
+
+// dropLogs removes the oldest logs of gates but keep, by their last write.
+func dropLogs(dir string, keep int) {
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) <= keep {
+		return
+	}
+	written := map[string]time.Time{}
+	for _, e := range entries {
+		if fi, err := e.Info(); err == nil {
+			written[e.Name()] = fi.ModTime()
+		}
+	}
+	slices.SortFunc(entries, func(a, b os.DirEntry) int { return written[b.Name()].Compare(written[a.Name()]) })
+	for _, e := range entries[keep:] {
+		_ = os.Remove(filepath.Join(dir, e.Name())) // the next gate tries again
+	}
 }
 
 // checkout checks out a commit in the scratch worktree and removes everything

@@ -161,10 +161,24 @@ func isHeld(path string) bool {
 	return err == nil && held
 }
 
+// logMost is the length from which a supervisor begins a new log, in bytes.
+const logMost = 8 << 20
+
+// openLog opens the log of a supervisor to append to it. A long one is kept as NAME.1, instead of the one
+// before.
+func openLog(path string) (*os.File, error) {
+	if fi, err := os.Lstat(path); err == nil && fi.Mode().IsRegular() && fi.Size() > logMost {
+		if err := os.Rename(path, path+".1"); err != nil {
+			return nil, err
+		}
+	}
+	return regular.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+}
+
 // launch starts one supervisor process in a session of its own and waits until it listens or has
 // reported why it cannot.
 func launch(ctx context.Context, l team.Layout, exe, env []string, watch *startWatch) (err error) {
-	log, err := regular.OpenFile(l.SupervisorLog(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	log, err := openLog(l.SupervisorLog())
 	if err != nil {
 		return team.Errorf(team.CodeUnavailable, "open supervisor log: %w", err)
 	}
