@@ -181,7 +181,7 @@ func (s *Supervisor) start(ctx context.Context, t ledger.TeamRow, row ledger.Mem
 		return res, err
 	}
 	if !team.KindOf(row.Spec.Agent).NoModel {
-		q, err := quota.Read(ctx, s.cfg.Ledger)
+		q, err := quota.Bounds(ctx, s.cfg.Ledger)
 		if err != nil {
 			return res, err
 		}

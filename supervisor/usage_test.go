@@ -248,6 +248,19 @@ func TestProviderLimitedUntilResumed(t *testing.T) {
 	}
 }
 
+// TestStartWithoutABudget checks that a start does not read what the members have used where no
+// budget bounds it: nobody can read it here.
+func TestStartWithoutABudget(t *testing.T) {
+	t.Parallel()
+	r, _, s := claudes(t, "ann")
+	if err := r.led.Set(t.Context(), quota.SettingUsage, "unreadable"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.claude(s, "eve"); err != nil {
+		t.Error(err)
+	}
+}
+
 // At 80 % of a budget the lead is told, at 100 % the turn is broken off and prompts are held.
 // Totals of conversations add up, and a higher budget lets the member continue.
 func TestBudget(t *testing.T) {

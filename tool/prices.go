@@ -49,7 +49,7 @@ func (t *Team) checkPrices(ctx context.Context, name, ref string) error {
 	if t.Env.Price == nil {
 		return nil
 	}
-	q, err := quota.Read(ctx, t.Ledger)
+	q, err := quota.Limits(ctx, t.Ledger)
 	if err != nil {
 		return err
 	}

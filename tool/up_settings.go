@@ -322,7 +322,7 @@ func (u *upper) limits(ctx context.Context, t *Team) (upSetting, error) {
 	if err := t.countAll(ctx, b, declared); err != nil {
 		return s, err
 	}
-	q, err := quota.Read(ctx, t.Ledger)
+	q, err := quota.Limits(ctx, t.Ledger)
 	if err != nil {
 		return s, err
 	}

@@ -110,7 +110,7 @@ func (t *Team) SetBudget(ctx context.Context, c Caller, name string, b team.Budg
 	if err := t.may(ctx, c, OpSettings); err != nil {
 		return err
 	}
-	q, err := quota.Read(ctx, t.Ledger)
+	q, err := quota.Limits(ctx, t.Ledger)
 	if err != nil {
 		return err
 	}
@@ -162,7 +162,7 @@ func (t *Team) ResumeUsage(ctx context.Context, c Caller, agent string) error {
 	if !team.IsCode(err, team.CodeNotFound) {
 		return err
 	}
-	q, qerr := quota.Read(ctx, t.Ledger)
+	q, qerr := quota.Limits(ctx, t.Ledger)
 	if qerr != nil {
 		return qerr
 	}

@@ -36,3 +36,19 @@ func TestUsageNotTold(t *testing.T) {
 		}
 	}
 }
+
+// TestBudgetsWithoutUsage checks that setting a budget and ending a limit do not read what the
+// members have used: nobody can read it here.
+func TestBudgetsWithoutUsage(t *testing.T) {
+	t.Parallel()
+	r := newTalkRig(t)
+	if err := r.Ledger.Set(t.Context(), quota.SettingUsage, "unreadable"); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.SetBudget(t.Context(), Person(), "", team.Budget{Tokens: 5}); err != nil {
+		t.Error(err)
+	}
+	if err := r.ResumeUsage(t.Context(), Person(), "claude"); team.ReasonOf(err) != team.ReasonNotLimited {
+		t.Error(err)
+	}
+}

@@ -324,6 +324,20 @@ func TestLimitHoldsMailBack(t *testing.T) {
 	r.Await("accepted", func() bool { return r.delivery(id).State == team.Accepted })
 }
 
+// TestHandOverWithoutABudget checks that a hand-over does not read what the members have used where
+// no budget bounds it: nobody can read it here.
+func TestHandOverWithoutABudget(t *testing.T) {
+	t.Parallel()
+	r := open(t, &channel{deliver: outcomes(team.Outcome{State: team.Accepted, Evidence: "it answers"})})
+	agent := team.MemberSpec{Agent: "claude", WorktreeMode: "none"}
+	r.patch(ledger.MemberPatch{Spec: &agent})
+	if err := r.tm.Ledger.Set(t.Context(), quota.SettingUsage, "unreadable"); err != nil {
+		t.Fatal(err)
+	}
+	id := r.post("hello")
+	r.Await("accepted", func() bool { return r.delivery(id).State == team.Accepted })
+}
+
 // A permission is answered once, however often its event and observations of the agent come.
 func TestPermissionIsAnsweredOnce(t *testing.T) {
 	t.Parallel()

@@ -167,7 +167,7 @@ func (d *Delivery) holdBack(ctx context.Context, row ledger.Member, waiting []le
 	if team.KindOf(row.Spec.Agent).NoModel || slices.ContainsFunc(waiting, func(o ledger.Outgoing) bool { return o.Message.Kind == team.KindShutdownRequest }) {
 		return false, nil
 	}
-	q, err := quota.Read(ctx, d.team.Ledger)
+	q, err := quota.Bounds(ctx, d.team.Ledger)
 	if err != nil {
 		return false, err
 	}

@@ -56,18 +56,42 @@ func (q Quota) Ended(agent string) time.Time {
 	return time.Time{}
 }
 
-// Read reads the quota from the ledger.
+// Read reads the quota from the ledger, with all that the members have used. Whoever asks only
+// what blocks a member calls Bounds, and whoever asks for budgets and limits calls Limits.
 func Read(ctx context.Context, l *ledger.Ledger) (q Quota, err error) {
-	if q, err = settings(ctx, l); err == nil {
-		q.Turns, err = l.TurnUsage(ctx)
+	if q, err = Limits(ctx, l); err == nil {
+		err = q.readUsage(ctx, l)
 	}
 	return q, err
 }
 
-// settings reads the quota without the usage of turns.
-func settings(ctx context.Context, l *ledger.Ledger) (q Quota, err error) {
+// Bounds is Read for those who only ask what blocks a member: where no budget is set it leaves out
+// what the members have used, which nothing then depends on.
+func Bounds(ctx context.Context, l *ledger.Ledger) (q Quota, err error) {
+	if q, err = Limits(ctx, l); err == nil && (!q.Budgets.Team.None() || len(q.Budgets.Members) > 0) {
+		err = q.readUsage(ctx, l)
+	}
+	return q, err
+}
+
+// readUsage reads what the members have used.
+func (q *Quota) readUsage(ctx context.Context, l *ledger.Ledger) (err error) {
+	if q.Spent, err = Counts(ctx, l); err == nil {
+		q.Turns, err = l.TurnUsage(ctx)
+	}
+	return err
+}
+
+// Counts reads the usage that agents have reported, by session key.
+func Counts(ctx context.Context, l *ledger.Ledger) (spent map[string]Spent, err error) {
+	_, err = l.Setting(ctx, SettingUsage, &spent)
+	return spent, err
+}
+
+// Limits reads the budgets and the limits, without what the members have used.
+func Limits(ctx context.Context, l *ledger.Ledger) (q Quota, err error) {
 	var all map[string]team.ProviderLimit
-	for name, v := range map[string]any{SettingBudgets: &q.Budgets, SettingUsage: &q.Spent, SettingLimited: &all} {
+	for name, v := range map[string]any{SettingBudgets: &q.Budgets, SettingLimited: &all} {
 		if _, err := l.Setting(ctx, name, v); err != nil {
 			return Quota{}, err
 		}
@@ -81,15 +105,6 @@ func settings(ctx context.Context, l *ledger.Ledger) (q Quota, err error) {
 		}
 	}
 	return q, nil
-}
-
-// Bounds is Read for those who only ask what blocks a member: where no budget is set it leaves out the
-// usage of turns, whose sum grows with the life of the team.
-func Bounds(ctx context.Context, l *ledger.Ledger) (q Quota, err error) {
-	if q, err = settings(ctx, l); err == nil && (!q.Budgets.Team.None() || len(q.Budgets.Members) > 0) {
-		q.Turns, err = l.TurnUsage(ctx)
-	}
-	return q, err
 }
 
 // Used returns the usage of a member; counted is false if it is unknown.
@@ -172,7 +187,7 @@ func Blocked(ctx context.Context, l *ledger.Ledger, session string) (why, err er
 	if err != nil {
 		return nil, err
 	}
-	q, err := Read(ctx, l)
+	q, err := Bounds(ctx, l)
 	if err != nil {
 		return nil, err
 	}

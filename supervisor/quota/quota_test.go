@@ -49,3 +49,40 @@ func TestBounds(t *testing.T) {
 		}
 	}
 }
+
+// TestWhoReadsUsage checks that what the members have used is read only where the answer depends on
+// it: here nobody can read it.
+func TestWhoReadsUsage(t *testing.T) {
+	t.Parallel()
+	tm, members := looptest.NewTeam(t, "ann")
+	l, session := tm.Ledger, members[0].SessionKey
+	set := func(name string, v any) {
+		t.Helper()
+		if err := l.Set(t.Context(), name, v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set(SettingUsage, "unreadable")
+	if _, err := Read(t.Context(), l); err == nil {
+		t.Fatal("it can be read")
+	}
+	for _, c := range []struct {
+		budgets team.Budgets
+		reads   bool
+	}{
+		{team.Budgets{Resume: true}, false},
+		{team.Budgets{Team: team.Budget{Tokens: 100}}, true},
+		{team.Budgets{Members: map[string]team.Budget{"ann": {Turns: 3}}}, true},
+	} {
+		set(SettingBudgets, c.budgets)
+		if q, err := Limits(t.Context(), l); err != nil || q.Budgets.Resume != c.budgets.Resume {
+			t.Errorf("%+v: limits: %+v, %v", c.budgets, q, err)
+		}
+		if _, err := Bounds(t.Context(), l); (err != nil) != c.reads {
+			t.Errorf("%+v: bounds: %v", c.budgets, err)
+		}
+		if why, err := Blocked(t.Context(), l, session); (err != nil) != c.reads || why != nil {
+			t.Errorf("%+v: blocked: %v, %v", c.budgets, why, err)
+		}
+	}
+}

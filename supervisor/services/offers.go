@@ -155,7 +155,7 @@ func (o *Offers) offer(ctx context.Context, rows []ledger.Member, in ledger.Offe
 	if err != nil || !some {
 		return nil, next, err
 	}
-	q, err := quota.Read(ctx, o.team.Ledger)
+	q, err := quota.Bounds(ctx, o.team.Ledger)
 	if err != nil {
 		return nil, next, err
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor/loop"
 	"github.com/teamctl/teamctl/supervisor/looptest"
+	"github.com/teamctl/teamctl/supervisor/quota"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -101,5 +102,28 @@ func TestOffers(t *testing.T) {
 	b.Fire("offers")
 	if o.looking || !b.Armed("offers after a failure") || !strings.Contains(b.List[0].TurnError, "bad") {
 		t.Error("a member whose turn has just failed is told")
+	}
+}
+
+// TestOffersWithoutABudget checks that an offer does not read what the members have used where no
+// budget bounds it: nobody can read it here.
+func TestOffersWithoutABudget(t *testing.T) {
+	t.Parallel()
+	tm, members := looptest.NewTeam(t, "ann")
+	m := &members[0]
+	m.Observed, m.Activity, m.Role, m.Spec.Agent = team.Running, team.Idle, team.RoleExecutor, "claude"
+	if err := tm.Ledger.Set(t.Context(), quota.SettingUsage, "unreadable"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tm.Ledger.CreateTasks(t.Context(), []ledger.NewTask{{Subject: "s", Description: "d"}}, team.LeadName); err != nil {
+		t.Fatal(err)
+	}
+	b := looptest.NewBus(t, members...)
+	o := NewOffers(tm, time.Second, time.Hour)
+	b.StartService(o)
+	b.Fire("offers")
+	b.Next()
+	if o.told[m.SessionKey].task != "1" {
+		t.Errorf("told %v", o.told)
 	}
 }

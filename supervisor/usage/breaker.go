@@ -49,7 +49,7 @@ func (u *Usage) watchLimits(all map[string]team.ProviderLimit) {
 // limitsOver closes the breakers of limits that have ended, if the team continues by itself.
 func (u *Usage) limitsOver() {
 	u.Bus.After("limits", 0, nil)
-	q := u.read()
+	q := u.limits()
 	if q == nil || !q.Budgets.Resume {
 		return
 	}
@@ -75,7 +75,7 @@ func (u *Usage) limitsOver() {
 func (u *Usage) resumed(e ledger.Event) {
 	var l team.ProviderLimit
 	_ = json.Unmarshal(e.Data, &l) // a changed budget has none
-	q := u.read()
+	q := u.limits()
 	for _, m := range u.Bus.Members() {
 		if e.What == team.EventUsageResumed && m.Spec.Agent == e.ID {
 			if q != nil {
@@ -94,7 +94,7 @@ func (u *Usage) resumed(e ledger.Event) {
 // goOnLeft completes the work of a killed supervisor for limits that were ended in this run:
 // nothing reads their events again.
 func (u *Usage) goOnLeft() {
-	q := u.read()
+	q := u.limits()
 	if q == nil || len(q.Over) == 0 {
 		return
 	}

@@ -72,7 +72,7 @@ func (u *Usage) Close() {
 
 // Ended returns when the last limit of an agent was ended; zero: never, or unknown.
 func (u *Usage) Ended(agent string) time.Time {
-	if q := u.read(); q != nil {
+	if q := u.limits(); q != nil {
 		return q.Ended(agent)
 	}
 	return time.Time{}
@@ -88,16 +88,20 @@ func (u *Usage) Counted(m loop.Member, o team.Observation) {
 	}
 }
 
-// used records an agent's count of its conversation.
+// used records an agent's count of its conversation. Most counts repeat the one before, and the
+// loop waits for them: nothing is read for those.
 func (u *Usage) used(m loop.Member, count team.Usage) {
-	q := u.read()
-	if q == nil {
+	if !u.load() {
 		return
 	}
 	key := m.SessionKey
 	conversation := u.conversations[key]
 	before := u.spent[key]
 	if old, ok := before.Conversations[conversation]; ok && old == count {
+		return
+	}
+	q := u.budgets()
+	if q == nil {
 		return
 	}
 	now := quota.Spent{Name: m.Name, Agent: m.Spec.Agent, Conversations: maps.Clone(before.Conversations)}
@@ -117,22 +121,52 @@ func (u *Usage) used(m loop.Member, count team.Usage) {
 	}
 }
 
-// read reads the budgets, and once the usage from before this supervisor.
-func (u *Usage) read() *quota.Quota {
+// load reads, once, the usage from before this supervisor. Afterwards memory has what the ledger
+// has, since nobody else writes it.
+func (u *Usage) load() bool {
+	if u.spent != nil {
+		return true
+	}
 	ctx, cancel := loop.Writing(context.Background())
 	defer cancel()
-	q, err := quota.Read(ctx, u.team.Ledger)
+	spent, err := quota.Counts(ctx, u.team.Ledger)
+	if err != nil {
+		u.team.Log.Warn("read what was used", "err", err)
+		return false
+	}
+	if spent == nil {
+		spent = map[string]quota.Spent{}
+	}
+	u.spent = spent
+	return true
+}
+
+// limits reads the budgets and limits, without what was used; nil if that fails.
+func (u *Usage) limits() *quota.Quota {
+	ctx, cancel := loop.Writing(context.Background())
+	defer cancel()
+	q, err := quota.Limits(ctx, u.team.Ledger)
 	if err != nil {
 		u.team.Log.Warn("read budgets", "err", err)
 		return nil
 	}
-	if u.spent == nil {
-		u.spent = q.Spent
-	}
-	if u.spent == nil {
-		u.spent = map[string]quota.Spent{}
-	}
 	return &q
+}
+
+// budgets is limits with the usage of turns, where a budget of the team counts it.
+func (u *Usage) budgets() *quota.Quota {
+	q := u.limits()
+	if q == nil || q.Budgets.Team.None() {
+		return q
+	}
+	ctx, cancel := loop.Writing(context.Background())
+	defer cancel()
+	var err error
+	if q.Turns, err = u.team.Ledger.TurnUsage(ctx); err != nil {
+		u.team.Log.Warn("read what turns have used", "err", err)
+		return nil
+	}
+	return q
 }
 
 // flushTimer is the timer for writing collected counts.

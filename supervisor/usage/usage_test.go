@@ -1,8 +1,11 @@
 package usage
 
 import (
+	"bytes"
 	"context"
+	"database/sql"
 	"encoding/json"
+	"log/slog"
 	"testing"
 	"time"
 
@@ -21,6 +24,7 @@ type rig struct {
 	*looptest.Bus
 	led *ledger.Ledger
 	u   *Usage
+	log bytes.Buffer
 
 	broken  []string // by session key: turns that were broken off
 	delayed []string // turns that would go on by themselves
@@ -49,6 +53,7 @@ func newRig(t *testing.T) *rig {
 	for i, agent := range []string{"claude", "claude", "codex"} {
 		r.List[i].Spec.Agent, r.List[i].Observed = agent, team.Running
 	}
+	tm.Log = slog.New(slog.NewTextHandler(&r.log, nil))
 	r.u = New(tm, func(session string) { r.retried = append(r.retried, session) })
 	r.u.Serve(r)
 	return r
@@ -280,5 +285,65 @@ func TestEvents(t *testing.T) {
 	r.u.Event(ledger.Event{What: team.EventUsageBudgetChanged})
 	if len(r.mail) != 3 || len(r.delayed) != 0 {
 		t.Errorf("a changed budget: mail %v, broken off %v", r.mail, r.delayed)
+	}
+}
+
+// TestRepeatedCount checks that a count that repeats the one before reads nothing: nothing can be
+// read here.
+func TestRepeatedCount(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	r.counts(0, "c1", 7)
+	r.set(quota.SettingUsage, "unreadable")
+	r.set(quota.SettingBudgets, "unreadable")
+	r.counts(0, "c1", 7)
+	if r.log.Len() != 0 {
+		t.Errorf("the same count again: %s", r.log.String())
+	}
+	r.counts(0, "c1", 8)
+	if r.log.Len() == 0 {
+		t.Error("budgets are not read for a new count")
+	}
+}
+
+// TestLimitsWithoutUsage checks that limits begin and end without a look at what the members have
+// used, which nobody can read here.
+func TestLimitsWithoutUsage(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	r.set(quota.SettingUsage, "unreadable")
+	r.set(quota.SettingBudgets, team.Budgets{Resume: true})
+	r.u.Limited(r.List[0], team.Verdict{Activity: team.Limited, Since: time.Now(), Until: time.Now().Add(-time.Second)})
+	r.Fire("limits")
+	if r.u.Ended("claude").IsZero() {
+		t.Errorf("the limit has no end: %s", r.log.String())
+	}
+}
+
+// TestTurnsAreSummedForTheTeam checks that a new count asks what all turns have used only where a
+// budget of the team depends on it.
+func TestTurnsAreSummedForTheTeam(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	db, err := sql.Open("sqlite3", "file:"+r.u.team.Layout.Ledger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.ExecContext(t.Context(), "ALTER TABLE turn_jobs RENAME TO unreadable"); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r.set(quota.SettingBudgets, team.Budgets{Members: map[string]team.Budget{"ann": {Tokens: 100}}})
+	r.counts(0, "c1", 85)
+	if n := len(r.events(team.EventUsageBudgetWarned)); n != 1 || r.log.Len() == 0 {
+		t.Errorf("warned %d times: %s", n, r.log.String())
+	}
+	r.log.Reset()
+	r.set(quota.SettingBudgets, team.Budgets{Team: team.Budget{Tokens: 100}})
+	r.counts(0, "c1", 90)
+	if r.log.Len() == 0 {
+		t.Error("turns are not read for a budget of the team")
 	}
 }

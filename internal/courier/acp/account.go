@@ -38,11 +38,11 @@ func (q *account) Reached(ctx context.Context, at time.Time, limit *team.LimitRe
 // written.
 func (q *account) Used(ctx context.Context, u team.Usage) (noted bool) {
 	gen := q.getenv(team.EnvGen)
-	now, err := quota.Read(ctx, q.Team.Ledger)
+	now, err := quota.Counts(ctx, q.Team.Ledger)
 	if err != nil {
 		return false
 	}
-	if was, ok := now.Spent[q.Caller.Session].Conversations[gen]; ok && was == u {
+	if was, ok := now[q.Caller.Session].Conversations[gen]; ok && was == u {
 		return true
 	}
 	if u == q.last && time.Since(q.told) < tellAgain {

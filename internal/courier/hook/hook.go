@@ -328,7 +328,7 @@ func (r *run) blocked(ctx context.Context, t *tool.Team, session string) (bool, 
 	if r.Event == adapter.Wait && row.Activity == team.Waiting && (row.WaitsFor == team.WaitLogin || row.WaitsFor == team.WaitTrust) {
 		return true, nil
 	}
-	q, err := quota.Read(ctx, t.Ledger)
+	q, err := quota.Bounds(ctx, t.Ledger)
 	if err != nil || q.Blocks(row, r.now) == nil {
 		return false, err
 	}

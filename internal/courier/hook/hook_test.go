@@ -22,6 +22,7 @@ import (
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/mail"
 	"github.com/teamctl/teamctl/supervisor"
+	"github.com/teamctl/teamctl/supervisor/quota"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
 )
@@ -188,6 +189,21 @@ func TestStopBlocksOnlyForMail(t *testing.T) {
 	r.want(id, team.Accepted)
 	if last := r.told[len(r.told)-1]; last.Activity != team.Idle {
 		t.Errorf("the end is told as %s", last.Activity)
+	}
+}
+
+// TestStopWithoutABudget checks that a hook does not read what the members have used where no budget
+// bounds it: nobody can read it here.
+func TestStopWithoutABudget(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	if err := r.team.Ledger.Set(t.Context(), quota.SettingUsage, "unreadable"); err != nil {
+		t.Fatal(err)
+	}
+	r.call("UserPromptSubmit", inC1)
+	r.post("one more thing")
+	if got := r.call("Stop", inC1); !strings.Contains(got.Stdout, "one more thing") {
+		t.Errorf("answers %+v", got)
 	}
 }
 
