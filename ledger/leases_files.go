@@ -27,7 +27,8 @@ const (
 		ORDER BY m.name, o.path`
 	sqlTouchedOthers = `SELECT m.name, t.path FROM touched_files t JOIN members m ON m.sessionKey = t.session AND m.removedAt IS NULL
 		WHERE t.session <> ? ORDER BY m.name, t.path`
-	sqlOverlapPut = `INSERT OR IGNORE INTO overlaps(a, b, path, at) VALUES (min(?, ?), max(?, ?), ?, ?)`
+	sqlOverlapDrop = `DELETE FROM overlaps WHERE a = ?1 OR b = ?1`
+	sqlOverlapPut  = `INSERT OR IGNORE INTO overlaps(a, b, path, at) VALUES (min(?, ?), max(?, ?), ?, ?)`
 )
 
 // FileLease is a member's notice that it is about to change files. It is
@@ -104,6 +105,7 @@ func (l *Ledger) FileLeases(ctx context.Context) ([]FileLease, error) {
 
 // SetTouched replaces the list of files that a session has changed, and returns
 // those that other members have also changed and that were not reported before.
+// A look may end after its member has left: then nothing is written.
 func (l *Ledger) SetTouched(ctx context.Context, session string, files []Touch) ([]SharedFile, error) {
 	have, err := read(ctx, l.db, "read touched files", func(r *sql.Rows) (t Touch, err error) {
 		err = r.Scan(&t.Path, &t.Dirty)
@@ -124,7 +126,8 @@ func (l *Ledger) Touched(ctx context.Context) ([]TouchedFile, error) {
 }
 
 // TellOverlap records that two sessions change the same files and returns those
-// that were not reported before, with an event.
+// that were not reported before, with an event. It records nothing if one of
+// them has left.
 func (l *Ledger) TellOverlap(ctx context.Context, a, b string, paths []string) ([]string, error) {
 	return write[[]string](ctx, l, opOverlapTell, overlapArgs{a, b, paths})
 }
@@ -170,6 +173,9 @@ func takeFileLease(t *tx, n NewFileLease) (out TakenLease, err error) {
 		return out, team.Errorf(team.CodeInvalid, "invalid duration %s of a lease", n.For).WithReason(team.ReasonBadTime).WithHint("use more than 0 and at most 168h")
 	}
 	m, err := t.memberBySession(n.Session)
+	if err == nil && m.RemovedAt != 0 {
+		err = errNoMember(m.Name, nil)
+	}
 	if err != nil {
 		return out, err
 	}
@@ -214,7 +220,28 @@ func dropFileLeases(t *tx, a dropLeaseArgs) (int64, error) {
 	return n, err
 }
 
+// dropFiles deletes what a member that leaves has changed, asked for and was told of: nobody has its
+// session again, and every look at a worktree would read past it.
+func (t *tx) dropFiles(m Member) error {
+	if _, err := t.exec(sqlFileLeasePast, t.now); err != nil {
+		return err
+	}
+	n, err := t.exec(sqlFileLeaseDrop, m.SessionKey, "", "", "")
+	if err == nil && n > 0 {
+		err = t.event(Event{Who: m.Name, What: team.EventLeaseReleased, ID: "all"})
+	}
+	for _, q := range []string{sqlTouchedClear, sqlOverlapDrop} {
+		if err == nil {
+			_, err = t.exec(q, m.SessionKey)
+		}
+	}
+	return err
+}
+
 func setTouched(t *tx, a touchedArgs) ([]SharedFile, error) {
+	if m, err := t.memberBySession(a.Session); err != nil || m.RemovedAt != 0 {
+		return []SharedFile{}, err
+	}
 	if len(a.Files) > maxTouched {
 		a.Files = a.Files[:maxTouched]
 	}
@@ -241,6 +268,17 @@ func setTouched(t *tx, a touchedArgs) ([]SharedFile, error) {
 
 func tellOverlap(t *tx, a overlapArgs) ([]string, error) {
 	fresh := []string{}
+	x, err := t.memberBySession(a.A)
+	if err != nil {
+		return nil, err
+	}
+	y, err := t.memberBySession(a.B)
+	if err != nil {
+		return nil, err
+	}
+	if x.RemovedAt != 0 || y.RemovedAt != 0 {
+		return fresh, nil
+	}
 	for _, p := range a.Paths {
 		n, err := t.exec(sqlOverlapPut, a.A, a.B, a.A, a.B, p, t.now)
 		if err != nil {
@@ -252,14 +290,6 @@ func tellOverlap(t *tx, a overlapArgs) ([]string, error) {
 	}
 	if len(fresh) == 0 {
 		return fresh, nil
-	}
-	x, err := t.memberBySession(a.A)
-	if err != nil {
-		return nil, err
-	}
-	y, err := t.memberBySession(a.B)
-	if err != nil {
-		return nil, err
 	}
 	data := mustJSON(map[string]any{"members": []string{x.Name, y.Name}, "files": fresh[:min(len(fresh), 50)], "count": len(fresh)})
 	return fresh, t.event(Event{What: team.EventWorktreeOverlap, ID: x.Name + " " + y.Name, Data: []byte(data)})

@@ -96,7 +96,8 @@ func (l *Ledger) Members(ctx context.Context, includeRemoved bool) ([]Member, er
 }
 
 // RemoveMember removes a member from the roster. Its row stays for its tasks
-// and mail; the same transaction releases what it holds and removes its edges.
+// and mail; the same transaction releases what it holds, and removes its edges
+// and what it has changed and asked for in worktrees.
 // It may be repeated.
 func (l *Ledger) RemoveMember(ctx context.Context, session string) error {
 	_, err := write[none](ctx, l, opMemberRemove, session)
@@ -240,6 +241,9 @@ func removeMember(t *tx, session string) (none, error) {
 		return none{}, err
 	}
 	if err := t.dropEdges(m.Name); err != nil {
+		return none{}, err
+	}
+	if err := t.dropFiles(m); err != nil {
 		return none{}, err
 	}
 	return none{}, t.event(Event{What: team.EventMemberRemoved, ID: m.Name, Before: string(m.Observed),

@@ -1,4 +1,4 @@
--- version 24
+-- version 25
 -- Made by go generate ./ledger from the migrations, which say what each part is for.
 CREATE TABLE tasks (
   id          TEXT PRIMARY KEY,

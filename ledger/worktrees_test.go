@@ -110,6 +110,78 @@ func TestOverlapIsToldOnce(t *testing.T) {
 	}
 }
 
+// filesOf are the rows of members' files, with the names of their sessions.
+func filesOf(t *testing.T, db *DB) string {
+	t.Helper()
+	return sqlRow[string](t, db, `SELECT coalesce(group_concat(x, '; '), '') FROM (
+		SELECT 'lease ' || holder AS x FROM file_leases UNION ALL SELECT 'touched ' || session || ' ' || path FROM touched_files
+		UNION ALL SELECT 'told ' || a || ' ' || b FROM overlaps ORDER BY 1)`)
+}
+
+// TestFilesOfLeft checks that a member that leaves takes along what it has changed, asked for and was
+// told of, that a look which ends after that brings nothing back, and that the rest stays.
+func TestFilesOfLeft(t *testing.T) {
+	t.Parallel()
+	l, a, b := pair(t)
+	ctx := ctxFor(t)
+	c, _, err := l.AddMember(ctx, Member{SessionKey: "agent:cyd", Name: "cyd"}, true)
+	ok(t, err)
+	for _, m := range []Member{a, b, c} {
+		_, err := l.SetTouched(ctx, m.SessionKey, []Touch{{Path: "one"}})
+		ok(t, err)
+		_, err = l.TakeFileLease(ctx, NewFileLease{Session: m.SessionKey, Glob: "docs/**", For: time.Hour})
+		ok(t, err)
+	}
+	for _, pair := range [][2]Member{{a, b}, {b, c}, {a, c}} {
+		_, err := l.TellOverlap(ctx, pair[0].SessionKey, pair[1].SessionKey, []string{"one"})
+		ok(t, err)
+	}
+	ok(t, l.RemoveMember(ctx, b.SessionKey))
+	want := "lease agent:ann; lease agent:cyd; told agent:ann agent:cyd; touched agent:ann one; touched agent:cyd one"
+	if got := filesOf(t, l.db); got != want {
+		t.Errorf("after the removal: %s", got)
+	}
+	events, err := l.Events(ctx, 0, 0, EventFilter{What: team.EventLeaseReleased})
+	if err != nil || len(events) != 1 || events[0].Who != "bob" {
+		t.Errorf("events of its lease: %+v, %v", events, err)
+	}
+	if shared, err := l.SetTouched(ctx, b.SessionKey, []Touch{{Path: "one"}}); err != nil || len(shared) != 0 {
+		t.Errorf("a late look: %+v, %v", shared, err)
+	}
+	for _, other := range []Member{a, c} {
+		if fresh, err := l.TellOverlap(ctx, other.SessionKey, b.SessionKey, []string{"one"}); err != nil || len(fresh) != 0 {
+			t.Errorf("told late: %v, %v", fresh, err)
+		}
+	}
+	if _, err := l.TakeFileLease(ctx, NewFileLease{Session: b.SessionKey, Glob: "docs/**", For: time.Hour}); !team.IsCode(err, team.CodeNotFound) {
+		t.Errorf("a late lease: %v", err)
+	}
+	if got := filesOf(t, l.db); got != want {
+		t.Errorf("later: %s", got)
+	}
+}
+
+// TestFilesOfLeftBefore checks that an upgrade deletes the files of members that left before it.
+func TestFilesOfLeftBefore(t *testing.T) {
+	t.Parallel()
+	old, err := open(ctxFor(t), filepath.Join(t.TempDir(), "ledger.db"), Options{Create: true}, migrations()[:24])
+	ok(t, err)
+	for _, q := range []string{
+		`INSERT INTO members(sessionKey, agentId, name, role, teamRole, joinedAt, spec, removedAt)
+			VALUES ('s-a', 'a@t', 'a', 'member', 'executor', 1, '{}', NULL), ('s-b', 'b@t', 'b', 'member', 'executor', 1, '{}', 5), ('s-c', 'c@t', 'c', 'member', 'executor', 1, '{}', NULL)`,
+		`INSERT INTO touched_files VALUES ('s-a', 'one', 0), ('s-b', 'one', 1), ('s-c', 'one', 1)`,
+		`INSERT INTO file_leases(holder, name, glob, at, until) VALUES ('s-a', 'a', 'x', 1, 2), ('s-b', 'b', 'x', 1, 2)`,
+		`INSERT INTO overlaps VALUES ('s-a', 's-b', 'one', 1), ('s-b', 's-c', 'one', 1), ('s-a', 's-c', 'one', 1)`,
+	} {
+		_, err := old.conn.ExecContext(ctxFor(t), q)
+		ok(t, err)
+	}
+	ok(t, old.Close())
+	if got, want := filesOf(t, openAt(t, old.path)), "lease s-a; told s-a s-c; touched s-a one; touched s-c one"; got != want {
+		t.Errorf("after the upgrade: %s", got)
+	}
+}
+
 func TestMergeQueue(t *testing.T) {
 	t.Parallel()
 	l, a, b := pair(t)
