@@ -42,7 +42,10 @@ func (t *Team) Runtimes(ctx context.Context, members []ledger.Member) ([]Runtime
 	now := time.Now()
 	out := make([]Runtime, len(members))
 	for i, m := range members {
-		used, _ := q.Used(m.SessionKey)
+		used, _, err := q.UsedBy(ctx, t.Ledger, m)
+		if err != nil {
+			return nil, err
+		}
 		out[i] = Runtime{
 			Idle:                 m.Observed == team.Running && m.Activity == team.Idle,
 			AwaitingPlanApproval: asks[m.SessionKey] || m.WaitsFor == team.WaitPlan,

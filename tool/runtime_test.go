@@ -78,6 +78,21 @@ func TestRuntimes(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+	left := r.as("left", team.RoleExecutor)
+	if err := r.Ledger.RemoveMember(ctx, left.Session); err != nil {
+		t.Fatal(err)
+	}
+	past := quota.Spent{Name: "left", Conversations: map[string]team.Usage{"x": {InputTokens: 4}, "y": {InputTokens: 5}}}
+	if err := r.Ledger.Set(ctx, quota.SettingPast(left.Session), past); err != nil {
+		t.Fatal(err)
+	}
+	row, err := r.Ledger.MemberBySession(ctx, left.Session)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if list, err := r.Runtimes(ctx, []ledger.Member{row}); err != nil || list[0].Tokens != 9 {
+		t.Errorf("one that has left: %+v, %v", list, err)
+	}
 	if _, err := r.consume(ctx, c["idle"]); err != nil {
 		t.Fatal(err)
 	}

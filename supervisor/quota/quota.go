@@ -14,7 +14,7 @@ import (
 // Settings of usage and its limits.
 const (
 	SettingBudgets = "budgets" // Budgets
-	SettingUsage   = "usage"   // map[session key]Spent
+	SettingUsage   = "usage"   // map[session key, Left for all that have left]Spent
 	// SettingLimited has the last limit of each agent, also an ended one: its text may stay on a
 	// screen for long and no longer counts. Several processes write it, only by Note and End.
 	SettingLimited = "limited"      // map[team.LimitKey]ProviderLimit
@@ -24,15 +24,35 @@ const (
 // WarnAt is the share of a budget at which a warning is reported.
 const WarnAt = 0.8
 
-// Spent is the usage of one member, by conversation: a CLI counts each from zero.
+// Left is the key of SettingUsage whose Earlier is the sum of the members that have left.
+const Left = ""
+
+// Spent is the usage of one member, by conversation: a CLI counts each from zero. SettingUsage has
+// the last conversations; those before are a sum there, and each of them is in SettingPast, since a
+// person may go back to one, which then counts on.
 type Spent struct {
 	Name          string                `json:"name"`
 	Agent         string                `json:"agent"`
 	Conversations map[string]team.Usage `json:"conversations"`
+	Earlier       team.Usage            `json:"earlier,omitzero"` // the sum of those that are not in Conversations
+}
+
+// SettingPast is the setting (a Spent) with the earlier conversations of a member, and with all of
+// a member that has left. It is read only for a member that begins another conversation or has left.
+func SettingPast(session string) string { return "usage " + session }
+
+// Past reads SettingPast; it is empty for a member of which SettingUsage has everything.
+func Past(ctx context.Context, l *ledger.Ledger, session string) (s Spent, err error) {
+	_, err = l.Setting(ctx, SettingPast(session), &s)
+	if s.Conversations == nil {
+		s.Conversations = map[string]team.Usage{}
+	}
+	return s, err
 }
 
 // Total returns the sum.
 func (s Spent) Total() (u team.Usage) {
+	u = s.Earlier
 	for _, c := range s.Conversations {
 		u.Add(c)
 	}
@@ -116,6 +136,21 @@ func (q Quota) Used(session string) (u team.Usage, counted bool) {
 		counted = true
 	}
 	return u, counted
+}
+
+// UsedBy is Used for a member that may have left.
+func (q Quota) UsedBy(ctx context.Context, l *ledger.Ledger, row ledger.Member) (u team.Usage, counted bool, err error) {
+	if _, there := q.Spent[row.SessionKey]; row.RemovedAt != 0 && !there {
+		past, err := Past(ctx, l, row.SessionKey)
+		if err != nil {
+			return u, false, err
+		}
+		if len(past.Conversations) > 0 {
+			q.Spent = map[string]Spent{row.SessionKey: past}
+		}
+	}
+	u, counted = q.Used(row.SessionKey)
+	return u, counted, nil
 }
 
 // Team returns the usage of all members together, including former ones.

@@ -90,7 +90,10 @@ func (t *Totals) record(ctx context.Context, q quota.Quota, e ended, now map[str
 	if err != nil {
 		return // it has left, or is the user
 	}
-	used, counted := q.Used(m.SessionKey)
+	used, counted, err := q.UsedBy(ctx, t.team.Ledger, m)
+	if err != nil {
+		t.team.Log.Warn("read what was used", "member", m.Name, "err", err)
+	}
 	if !counted {
 		return
 	}

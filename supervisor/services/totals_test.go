@@ -48,6 +48,18 @@ func TestTotals(t *testing.T) {
 	s.Event(ledger.Event{What: team.EventTaskFailed, Who: "gone", ID: "6"})
 	write()
 
+	past := quota.Spent{Conversations: map[string]team.Usage{"c": {InputTokens: 400, CostUSD: 0.5, CostKnown: true}}}
+	for name, v := range map[string]any{quota.SettingPast(members[0].SessionKey): past, quota.SettingUsage: nil} {
+		if err := tm.Ledger.Set(t.Context(), name, v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := tm.Ledger.RemoveMember(t.Context(), members[0].SessionKey); err != nil {
+		t.Fatal(err)
+	}
+	s.Event(ledger.Event{What: team.EventTaskCompleted, Who: "ann", ID: "7"}) // it has left meanwhile
+	write()
+
 	list, err := tm.Ledger.Events(t.Context(), 0, 0, ledger.EventFilter{What: team.EventUsageCounted})
 	if err != nil {
 		t.Fatal(err)
@@ -72,7 +84,7 @@ func TestTotals(t *testing.T) {
 		}
 		got = append(got, counted{e.ID, d.Task, d.InputTokens, d.CostUSD})
 	}
-	if diff := cmp.Diff([]counted{{"ann", "5", 100, 0.5}, {"ann", "", 300, 0.5}}, got); diff != "" {
+	if diff := cmp.Diff([]counted{{"ann", "5", 100, 0.5}, {"ann", "", 300, 0.5}, {"ann", "7", 400, 0.5}}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -6,5 +6,6 @@
 // Package quota reads and writes the data in settings of the ledger; whatever starts a member or
 // gives it a prompt consults quota. Usage is a service of the loop (package loop). It keeps the
 // counts of the last seconds in memory: an agent counts each conversation from zero, so a count
-// lost by a kill is contained in the next one.
+// lost by a kill is contained in the next one. What it writes then has the last conversations of the
+// members that are here; see quota.Spent for the others.
 package usage

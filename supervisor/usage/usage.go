@@ -16,6 +16,9 @@ import (
 // request. A crossed bound of a budget is written at once.
 const rest = 2 * time.Second
 
+// kept is how many conversations of a member are written at each count; those before are one sum.
+const kept = 4
+
 // Turns controls the turns of agents and their deliveries. Package delivery implements it.
 type Turns interface {
 	// Break interrupts the turn of a member for a reason.
@@ -47,8 +50,10 @@ func New(t loop.Team, retry func(session string)) *Usage {
 // Serve sets the turns. It is called once, before Start.
 func (u *Usage) Serve(turns Turns) { u.turns = turns }
 
-// Ready ends expired limits, and completes the work of a killed supervisor for ended ones.
+// Ready ends expired limits, and completes the work of a killed supervisor for ended ones and for
+// members that have left.
 func (u *Usage) Ready() {
+	u.foldLeft()
 	u.limitsOver()
 	u.goOnLeft()
 }
@@ -60,6 +65,13 @@ func (u *Usage) Event(e ledger.Event) {
 		u.resumed(e)
 	case team.EventUsageLimited: // written by an agent that reports its own activity
 		u.limitsOver()
+	}
+}
+
+// Looked follows the roster.
+func (u *Usage) Looked(roster bool) {
+	if roster {
+		u.foldLeft()
 	}
 }
 
@@ -97,7 +109,8 @@ func (u *Usage) used(m loop.Member, count team.Usage) {
 	key := m.SessionKey
 	conversation := u.conversations[key]
 	before := u.spent[key]
-	if old, ok := before.Conversations[conversation]; ok && old == count {
+	old, again := before.Conversations[conversation]
+	if again && old == count {
 		return
 	}
 	q := u.budgets()
@@ -109,6 +122,13 @@ func (u *Usage) used(m loop.Member, count team.Usage) {
 		now.Conversations = map[string]team.Usage{}
 	}
 	now.Conversations[conversation] = count
+	now.Earlier = before.Earlier
+	if len(now.Conversations) > kept || !again && now.Earlier != (team.Usage{}) {
+		if err := u.fold(m.SessionKey, &now, conversation); err != nil {
+			u.team.Log.Warn("fold earlier conversations", "member", m.Name, "err", err)
+			return
+		}
+	}
 	q.Spent = u.spent
 	all := q.Team()
 	u.spent[key] = now
@@ -119,6 +139,79 @@ func (u *Usage) used(m loop.Member, count team.Usage) {
 	} else if !u.Bus.Armed(flushTimer) {
 		u.Bus.After(flushTimer, rest, u.write)
 	}
+}
+
+// fold makes a sum of the earlier conversations of a member that begins another one or goes back to
+// one. What is in both settings is counted once, so a kill between their writes changes nothing.
+func (u *Usage) fold(session string, s *quota.Spent, current string) error {
+	ctx, cancel := loop.Writing(context.Background())
+	defer cancel()
+	past, err := quota.Past(ctx, u.team.Ledger, session)
+	if err != nil {
+		return err
+	}
+	if len(s.Conversations) > kept {
+		maps.Copy(past.Conversations, s.Conversations)
+		past.Name, past.Agent = s.Name, s.Agent
+		if err := u.team.Ledger.Set(ctx, quota.SettingPast(session), past); err != nil {
+			return err
+		}
+		s.Conversations = map[string]team.Usage{current: s.Conversations[current]}
+	}
+	for name := range s.Conversations {
+		delete(past.Conversations, name)
+	}
+	s.Earlier = past.Total()
+	return nil
+}
+
+// foldLeft adds up the members that have left: nothing is counted for them any more.
+func (u *Usage) foldLeft() {
+	if !u.load() {
+		return
+	}
+	some := false
+	for session, s := range u.spent {
+		if _, here := u.Bus.Look(session); here || session == quota.Left {
+			continue
+		}
+		left, err := u.leave(session, s)
+		if err != nil {
+			u.team.Log.Warn("fold what a member has used that left", "member", s.Name, "err", err)
+		}
+		some = some || left
+	}
+	if some {
+		u.write()
+	}
+}
+
+// leave adds a member to the sum of those that have left, if it has.
+func (u *Usage) leave(session string, s quota.Spent) (left bool, err error) {
+	ctx, cancel := loop.Writing(context.Background())
+	defer cancel()
+	m, err := u.team.Ledger.MemberBySession(ctx, session)
+	if err == nil && m.RemovedAt == 0 {
+		return false, nil
+	}
+	if err != nil && !team.IsCode(err, team.CodeNotFound) { // a rebuilt ledger may have lost its row
+		return false, err
+	}
+	past, err := quota.Past(ctx, u.team.Ledger, session)
+	if err != nil {
+		return false, err
+	}
+	maps.Copy(past.Conversations, s.Conversations)
+	past.Name, past.Agent = s.Name, s.Agent
+	if err := u.team.Ledger.Set(ctx, quota.SettingPast(session), past); err != nil {
+		return false, err
+	}
+	all := u.spent[quota.Left]
+	all.Earlier.Add(s.Total())
+	u.spent[quota.Left] = all
+	delete(u.spent, session)
+	delete(u.conversations, session)
+	return true, nil
 }
 
 // load reads, once, the usage from before this supervisor. Afterwards memory has what the ledger

@@ -5,7 +5,9 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"fmt"
 	"log/slog"
+	"slices"
 	"testing"
 	"time"
 
@@ -346,4 +348,138 @@ func TestTurnsAreSummedForTheTeam(t *testing.T) {
 	if r.log.Len() == 0 {
 		t.Error("turns are not read for a budget of the team")
 	}
+}
+
+// next replaces the service by that of another supervisor, as after a kill.
+func (r *rig) next() {
+	r.Helper()
+	r.u = New(r.u.team, nil)
+	r.u.Serve(r)
+	r.StartService(r.u)
+}
+
+// used is what a member has used according to the ledger, whether it is here or has left.
+func (r *rig) used(i int) int64 {
+	r.Helper()
+	row, err := r.led.MemberBySession(r.Context(), r.List[i].SessionKey)
+	if err != nil {
+		r.Fatal(err)
+	}
+	u, counted, err := r.quota().UsedBy(r.Context(), r.led, row)
+	if err != nil || !counted {
+		r.Fatalf("%s: counted %v, %v", row.Name, counted, err)
+	}
+	return u.InputTokens
+}
+
+// TestEarlierConversations checks that what is written at each count does not grow with the
+// conversations of a member, and that one to which a person goes back counts on, also after a kill.
+func TestEarlierConversations(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	key, want := r.List[0].SessionKey, map[string]int64{}
+	count := func(conversation string, tokens int64) {
+		t.Helper()
+		want[conversation] = tokens
+		r.counts(0, conversation, tokens)
+		r.Fire(flushTimer)
+		sum := int64(0)
+		for _, n := range want {
+			sum += n
+		}
+		if got := r.used(0); got != sum {
+			t.Errorf("after %d of %s: %d, want %d", tokens, conversation, got, sum)
+		}
+		if s := r.quota().Spent[key]; len(s.Conversations) > kept || s.Conversations[conversation].InputTokens != tokens {
+			t.Errorf("after %s it has %+v", conversation, s)
+		}
+	}
+	for i := range int64(12) {
+		count(fmt.Sprint("c", i), 1<<i)
+	}
+	count("c11", 5000)
+	count("c0", 10_000) // a person goes back
+	count("c10", 20_000)
+	r.next()
+	count("c3", 40_000)
+	for i := range int64(8) {
+		count(fmt.Sprint("d", i), 1<<i)
+	}
+	r.next()
+	count("c3", 80_000)
+}
+
+// TestManyConversationsBefore checks that an entry of many conversations is written in short from
+// its next count on.
+func TestManyConversationsBefore(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	key, had := r.List[0].SessionKey, map[string]team.Usage{}
+	for i := range 9 {
+		had[fmt.Sprint("c", i)] = team.Usage{InputTokens: 10, CostUSD: 1, CostKnown: true}
+	}
+	r.set(quota.SettingUsage, map[string]quota.Spent{key: {Name: "ann", Agent: "claude", Conversations: had}})
+	r.StartService(r.u)
+	r.u.Counted(r.List[0], team.Observation{Conversation: "c5", Usage: &team.Usage{InputTokens: 11, CostUSD: 2, CostKnown: true}})
+	r.Fire(flushTimer)
+	s := r.quota().Spent[key]
+	if want := (team.Usage{InputTokens: 91, CostUSD: 10, CostKnown: true}); len(s.Conversations) != 1 || s.Total() != want {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestLeftAreOneSum checks that members that have left are one entry, that each is still known by
+// itself, and that neither a kill amid it nor a member that is still here adds anything.
+func TestLeftAreOneSum(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	for i := range r.List {
+		r.counts(i, "c", int64(1)<<i)
+	}
+	r.Fire(flushTimer)
+	before := r.quota().Spent
+	check := func(when string, own int) {
+		t.Helper()
+		q := r.quota()
+		if got := q.Team().InputTokens; got != 7 || len(q.Spent) != own+1 {
+			t.Errorf("%s: the team has used %d, in %+v", when, got, q.Spent)
+		}
+		for i := range 3 {
+			if got := r.used(i); got != int64(1)<<i {
+				t.Errorf("%s: member %d has used %d", when, i, got)
+			}
+		}
+	}
+	all := r.List
+	here := func(left ...int) {
+		t.Helper()
+		old := r.Bus.List
+		r.Bus.List = nil
+		for i, m := range all {
+			if slices.Contains(left, i) {
+				if err := r.led.RemoveMember(t.Context(), m.SessionKey); err != nil {
+					t.Fatal(err)
+				}
+			} else {
+				r.Bus.List = append(r.Bus.List, m)
+			}
+		}
+		r.u.Looked(true)
+		r.Bus.List = old
+	}
+	r.Bus.List = nil // it is on the roster all the same
+	r.u.Looked(true)
+	r.Bus.List = all
+	if q := r.quota(); len(q.Spent) != 3 {
+		t.Errorf("nobody has left: %+v", q.Spent)
+	}
+	here(0)
+	check("one has left", 2)
+	here(0, 2)
+	check("two have left", 1)
+	r.set(quota.SettingUsage, before) // the supervisor was killed before it wrote this
+	r.Bus.List = all[1:2]
+	r.next()
+	r.Bus.List = all
+	check("after a kill", 1)
 }
