@@ -114,6 +114,50 @@ func TestBackground(t *testing.T) {
 	r.wants(r.call("shell", map[string]any{"command": "sleep 600", "background": true}), false) // Close ends it
 }
 
+// TestBackgroundEnded checks that a background command keeps no file however much it writes, and that of
+// those that have ended the last twenty can be looked at, one that nobody has looked at before others.
+func TestBackgroundEnded(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	start := func(command string) (id string) {
+		t.Helper()
+		o := r.call("shell", map[string]any{"command": command, "background": true})
+		r.wants(o, false, "Started "+o.Note)
+		return o.Note
+	}
+	ended := func(id string) { // without a look at it
+		t.Helper()
+		j, err := r.back.find(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-j.done
+	}
+	long := start("seq 1 60000")
+	ended(long)
+	if got, err := os.ReadDir(r.cfg.Outputs); err != nil || len(got) > 0 {
+		t.Errorf("it has left %v, %v", got, err)
+	}
+	r.wants(r.call("shell_output", map[string]any{"id": long}), false, "bytes left out", "60000\n[exit 0]")
+	r.wants(r.call("shell_output", map[string]any{"id": long}), false, "[exit 0]")
+
+	unseen := start("echo unseen")
+	ended(unseen)
+	runs := start("exec sleep 600")
+	for range keptBackground {
+		id := start("exit 0")
+		ended(id)
+		r.wants(r.call("shell_output", map[string]any{"id": id}), false, "[exit 0]")
+	}
+	start("exit 0")
+	r.wants(r.call("shell_output", map[string]any{"id": long}), true, "no command \"b1\"")
+	r.wants(r.call("shell_output", map[string]any{"id": unseen}), false, "unseen\n[exit 0]")
+	r.wants(r.call("shell_kill", map[string]any{"id": runs}), false, "has ended")
+	if got := len(r.back.list); got > keptBackground+2 { // and the one that ran, and the newest
+		t.Errorf("%d commands are kept", got)
+	}
+}
+
 func TestFetch(t *testing.T) {
 	t.Parallel()
 	mux := http.NewServeMux()

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -23,8 +24,12 @@ const (
 	shellGrace   = 2 * time.Second // between SIGTERM and SIGKILL
 )
 
-// maxBackground is the maximum number of background commands.
-const maxBackground = 8
+// maxBackground is the maximum number of background commands that run, keptBackground of those
+// that have ended and can still be looked at.
+const (
+	maxBackground  = 8
+	keptBackground = 20
+)
 
 // ShellConfig configures commands.
 type ShellConfig struct {
@@ -129,6 +134,7 @@ type job struct {
 	done    chan struct{}
 	end     run.Ended // after done
 	err     error
+	shown   atomic.Bool // its end and the last of its output were shown
 }
 
 func (b *background) start(s *Space, command string) (Out, error) {
@@ -140,9 +146,11 @@ func (b *background) start(s *Space, command string) (Out, error) {
 	if running := slices.DeleteFunc(slices.Clone(b.list), (*job).ended); len(running) >= maxBackground {
 		return failed("%d commands run in the background already: end one with shell_kill", len(running)), nil
 	}
+	b.forget()
 	b.n++
 	ctx, cancel := context.WithCancel(context.Background())
-	j := &job{id: fmt.Sprint("b", b.n), command: command, began: time.Now(), out: newTail(nil, s.cfg.Outputs), cancel: cancel, done: make(chan struct{})}
+	// No file: shell_output names none, and the file would stay open as long as the session.
+	j := &job{id: fmt.Sprint("b", b.n), command: command, began: time.Now(), out: newTail(nil, ""), cancel: cancel, done: make(chan struct{})}
 	b.list = append(b.list, j)
 	b.wait.Go(func() {
 		defer close(j.done)
@@ -150,6 +158,34 @@ func (b *background) start(s *Space, command string) (Out, error) {
 		j.end, j.err = s.execute(ctx, command, 0, j.out)
 	})
 	return Out{Text: fmt.Sprintf("Started %s in the background: shell_output shows what it writes, shell_kill ends it.", j.id), Note: j.id}, nil
+}
+
+// forget drops commands that have ended until keptBackground of them are left: those whose end was
+// shown first, and the oldest first.
+func (b *background) forget() {
+	over := -keptBackground
+	for _, j := range b.list {
+		if j.ended() {
+			over++
+		}
+	}
+	for _, drop := range []func(*job) bool{func(j *job) bool { return j.shown.Load() }, (*job).ended} {
+		b.list = slices.DeleteFunc(b.list, func(j *job) bool {
+			if over <= 0 || !drop(j) {
+				return false
+			}
+			over--
+			return true
+		})
+	}
+}
+
+// showEnd returns the last output of a command that has ended. Nothing of it is kept then.
+func (j *job) showEnd() string {
+	text := j.out.news()
+	j.out.clear()
+	j.shown.Store(true)
+	return text
 }
 
 func (j *job) ended() bool {
@@ -186,9 +222,6 @@ func (b *background) close() {
 	}
 	b.mu.Unlock()
 	b.wait.Wait()
-	for _, j := range b.list {
-		_ = j.out.drop()
-	}
 }
 
 // Background lists the background commands, one line each.
@@ -211,11 +244,10 @@ func (s *Space) shellOutputTool() Tool {
 			if err != nil {
 				return Out{}, err
 			}
-			over := j.ended() // before its output is read, so that the output is complete
-			text := j.out.news()
-			if !over {
-				return Out{Text: fmt.Sprintf("%s\n[%s runs since %s]", text, j.id, time.Since(j.began).Round(time.Second)), Note: j.id + " runs"}, nil
+			if !j.ended() { // asked before its output is read, so that the last output is complete
+				return Out{Text: fmt.Sprintf("%s\n[%s runs since %s]", j.out.news(), j.id, time.Since(j.began).Round(time.Second)), Note: j.id + " runs"}, nil
 			}
+			text := j.showEnd()
 			if j.err != nil {
 				return Out{}, j.err
 			}
@@ -236,7 +268,7 @@ func (s *Space) shellKillTool() Tool {
 			case <-ctx.Done():
 				return Out{}, context.Cause(ctx)
 			}
-			return Out{Text: strings.TrimLeft(j.out.news()+"\n["+j.id+" has ended]", "\n"), Note: j.id}, nil
+			return Out{Text: strings.TrimLeft(j.showEnd()+"\n["+j.id+" has ended]", "\n"), Note: j.id}, nil
 		})
 }
 
@@ -351,6 +383,13 @@ func (t *tail) news() string {
 		return strings.ToValidUTF8(string(all[max(0, len(all)-MaxBytes):]), "\ufffd")
 	}
 	return fmt.Sprintf("[... %d bytes left out ...]\n%s", fresh-int64(len(t.last)), strings.ToValidUTF8(string(t.last), ""))
+}
+
+// clear forgets the output of a command that has ended.
+func (t *tail) clear() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.head, t.last = nil, nil
 }
 
 // drop removes the file of an output that is not shown.
