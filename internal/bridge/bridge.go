@@ -14,6 +14,7 @@ import (
 
 	"github.com/teamctl/teamctl/internal/dirwatch"
 	"github.com/teamctl/teamctl/internal/filelock"
+	"github.com/teamctl/teamctl/internal/pause"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/tool"
@@ -68,6 +69,8 @@ type bridge struct {
 	told     map[string]bool // refusals and conflicts that were reported
 	passes   atomic.Int64    // for tests: constant at rest
 	since    int64           // mail posted up to here predates the bridge
+	// rest pauses after a pass; tests replace it.
+	rest func(context.Context, time.Duration) error
 }
 
 // Run mirrors until ctx ends or the native team is deleted; neither is an error. A second bridge
@@ -128,8 +131,8 @@ func open(ctx context.Context, in In) (*bridge, func() error, error) {
 	n := native{dir: dir, name: name}
 	sum := sha256.Sum256([]byte(n.id()))
 	b := &bridge{in: in, native: n, id: n.id(), hub: in.Team.Env.Watch, told: map[string]bool{}, owners: map[string]string{}, patience: recordWithin,
-		starts: starts{startWithin, marksWithin, readsWithin},
-		locks:  filepath.Join(in.Team.Layout.Locks(), "bridge-"+hex.EncodeToString(sum[:6]))}
+		starts: starts{startWithin, marksWithin, readsWithin}, rest: pause.For,
+		locks: filepath.Join(in.Team.Layout.Locks(), "bridge-"+hex.EncodeToString(sum[:6]))}
 	b.taken = newTaker(n, b.box)
 	if b.hub == nil {
 		b.hub = new(dirwatch.Hub)
@@ -185,6 +188,13 @@ const (
 	lastPause  = 30 * time.Second
 )
 
+// restAfter is the pause after a pass that took so long: changes that do not end cost a third of a
+// processor at most, however much there is to compare. Mail is late by no more than restMost, even
+// after a pass that has waited for a lock of the program, or has mirrored a whole board.
+func restAfter(took time.Duration) time.Duration { return min(2*took, restMost) }
+
+const restMost = 5 * time.Second
+
 func (b *bridge) follow(ctx context.Context) error {
 	wakes := make(chan struct{}, 1)
 	wake := func() {
@@ -206,7 +216,7 @@ func (b *bridge) follow(ctx context.Context) error {
 	}
 	defer stop()
 	defer b.taken.follow(wake)()
-	pause := firstPause
+	retryIn := firstPause
 	again := time.NewTimer(0)
 	defer again.Stop()
 	later := time.NewTimer(lastPause)
@@ -216,16 +226,16 @@ func (b *bridge) follow(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-wakes:
-			pause = firstPause
+			retryIn = firstPause
 		case _, ok := <-changes:
 			if !ok {
 				return nil
 			}
-			pause = firstPause
+			retryIn = firstPause
 		case <-again.C:
 		case <-later.C:
 		}
-		soon := false
+		began, soon := time.Now(), false
 		err := b.watch(watches, tell)
 		if err == nil {
 			soon, err = b.pass(ctx)
@@ -238,14 +248,17 @@ func (b *bridge) follow(ctx context.Context) error {
 			soon = true
 		}
 		if !soon {
-			pause = firstPause
+			retryIn = firstPause
 			again.Stop()
-		} else if pause <= lastPause {
-			again.Reset(pause)
-			pause *= 2
+		} else if retryIn <= lastPause {
+			again.Reset(retryIn)
+			retryIn *= 2
 		}
 		if later.Stop(); !b.next.IsZero() {
 			later.Reset(time.Until(b.next))
+		}
+		if b.rest(ctx, restAfter(time.Since(began))) != nil {
+			return nil
 		}
 	}
 }
@@ -329,7 +342,7 @@ type pass struct {
 	cfg     *team.Config
 	bursts  bool
 	members []ledger.Member // the roster, lead first
-	rows    []ledger.Mirrored
+	rows    rows
 	soon    bool
 }
 
@@ -345,8 +358,9 @@ func (b *bridge) look(ctx context.Context) (*pass, error) {
 	return p, p.reread(ctx)
 }
 
-func (p *pass) reread(ctx context.Context) (err error) {
-	p.rows, err = p.led().Mirrored(ctx, p.id)
+func (p *pass) reread(ctx context.Context) error {
+	all, err := p.led().Mirrored(ctx, p.id)
+	p.rows = newRows(all)
 	return err
 }
 
@@ -354,36 +368,6 @@ func (b *bridge) led() *ledger.Ledger { return b.in.Team.Ledger.As("bridge") }
 
 func (b *bridge) row(kind ledger.MirrorKind, there, here string) ledger.Mirrored {
 	return ledger.Mirrored{Bridge: b.id, Kind: kind, There: there, Here: here}
-}
-
-// there finds the row with a native name.
-func (p *pass) there(kind ledger.MirrorKind, name string) (ledger.Mirrored, bool) {
-	for _, r := range p.rows {
-		if r.Kind == kind && r.There == name {
-			return r, true
-		}
-	}
-	return ledger.Mirrored{}, false
-}
-
-// here finds the row with a name in our team.
-func (p *pass) here(kind ledger.MirrorKind, name string) (ledger.Mirrored, bool) {
-	for _, r := range p.rows {
-		if r.Kind == kind && r.Here == name {
-			return r, true
-		}
-	}
-	return ledger.Mirrored{}, false
-}
-
-func (p *pass) of(kind ledger.MirrorKind) []ledger.Mirrored {
-	var out []ledger.Mirrored
-	for _, r := range p.rows {
-		if r.Kind == kind {
-			out = append(out, r)
-		}
-	}
-	return out
 }
 
 func (b *bridge) say(what, name, why string) {

@@ -174,7 +174,7 @@ func (p *pass) shutdownHere(ctx context.Context, there, from string, to ledger.M
 	if err := p.led().Mirror(ctx, []ledger.Mirrored{r}, nil); err != nil {
 		return false, err
 	}
-	p.rows = append(p.rows, r)
+	p.rows.add(r)
 	p.say(NoteMailHere, to.Name, "asked to shut down")
 	return true, nil
 }

@@ -2,9 +2,11 @@ package bridge
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -36,6 +38,60 @@ func TestRest(t *testing.T) {
 		entries, err := readBox(r.native(), "researcher")
 		return err == nil && len(entries) == 2 && entries[1].Text == "waits"
 	})
+}
+
+// TestRestsAfterAPass checks that the bridge pauses after each pass, in proportion to what it took, however
+// many changes come meanwhile, and that the next pass brings over what has come.
+func TestRestsAfterAPass(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	codex := r.caller(r.member("codex"))
+	r.once()
+	b := r.begun()
+	var resting atomic.Int64
+	goOn := make(chan struct{})
+	b.rest = func(ctx context.Context, d time.Duration) error {
+		if d <= 0 || d > restMost {
+			t.Errorf("it rests for %v", d)
+		}
+		resting.Add(1)
+		select {
+		case <-goOn:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	r.follows(b)
+	r.until("it rests after its first pass", func() bool {
+		r.send(codex, team.LeadName, "a change")
+		return resting.Load() == 1 || b.passes.Load() > 3
+	})
+	if _, err := r.team.Ledger.CreateTasks(t.Context(), []ledger.NewTask{{Subject: "last"}}, team.LeadName); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.passes.Load(); got != 1 {
+		t.Errorf("%d passes without a rest", got)
+	}
+	close(goOn)
+	r.until("the last change is there", func() bool {
+		tasks, _, _, err := r.native().readTasks()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range tasks {
+			if f.View.Subject == "last" {
+				return true
+			}
+		}
+		return false
+	})
+
+	for took, want := range map[time.Duration]time.Duration{0: 0, 10 * time.Millisecond: 20 * time.Millisecond, time.Second: 2 * time.Second, time.Minute: restMost} {
+		if got := restAfter(took); got != want {
+			t.Errorf("after %v it rests for %v, want %v", took, got, want)
+		}
+	}
 }
 
 // begun is a bridge that has begun and holds its lock until the end of the test.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -257,7 +258,7 @@ func (b *bridge) dismiss(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := p.led().Mirror(ctx, nil, p.rows); err != nil {
+	if err := p.led().Mirror(ctx, nil, slices.Concat(slices.Collect(maps.Values(p.rows.kinds))...)); err != nil {
 		return err
 	}
 	if err := p.led().Set(ctx, sinceSetting+b.id, nil); err != nil {

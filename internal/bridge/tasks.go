@@ -121,7 +121,7 @@ func (p *pass) taskHere(ctx context.Context, f nativeTask, here map[string]ledge
 		return false, err
 	}
 	r.Here = id
-	p.rows = append(p.rows, r)
+	p.rows.add(r)
 	p.say(NoteTaskHere, id, f.View.Subject)
 	return true, nil
 }
@@ -135,13 +135,16 @@ func (p *pass) noteOurs(ctx context.Context, f nativeTask, task string) (bool, e
 	if err != nil {
 		return false, err
 	}
-	p.rows = append(p.rows, r)
+	p.rows.add(r)
 	return true, p.led().Mirror(ctx, []ledger.Mirrored{r}, nil)
 }
 
 // taskThere creates a native file for one of our open tasks that has none.
 func (p *pass) taskThere(ctx context.Context, t ledger.Task) (bool, error) {
-	if _, known := p.here(ledger.MirrorTask, t.ID); known || t.Status == team.TaskCompleted || t.Status == team.TaskFailed {
+	if t.Status == team.TaskCompleted || t.Status == team.TaskFailed {
+		return false, nil
+	}
+	if _, known := p.here(ledger.MirrorTask, t.ID); known {
 		return false, nil
 	}
 	var v taskfile.View
@@ -158,7 +161,7 @@ func (p *pass) taskThere(ctx context.Context, t ledger.Task) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	p.rows = append(p.rows, r)
+	p.rows.add(r)
 	p.say(NoteTaskThere, id, t.Subject)
 	return true, p.led().Mirror(ctx, []ledger.Mirrored{r}, nil)
 }
