@@ -101,6 +101,61 @@ func TestHTTP(t *testing.T) {
 	}
 }
 
+// TestSubscribers checks that a resource has subscribers as long as a client that has subscribed is
+// connected and has not let go of it, however often it has asked for it.
+func TestSubscribers(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).create()
+	s, err := New(t.Context(), r.person(), "v0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	ln, err := Listen(t.Context(), "localhost:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(ctx, ln, "right-token") }()
+	base := &http.Transport{}
+	defer base.CloseIdleConnections()
+	connect := func() *sdk.ClientSession {
+		t.Helper()
+		transport := &sdk.StreamableClientTransport{Endpoint: "http://" + ln.Addr().String() + Path, HTTPClient: &http.Client{Transport: bearer{"right-token", base}}}
+		cs, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "v0"}, nil).Connect(t.Context(), transport, &sdk.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return cs
+	}
+	first, second := connect(), connect()
+	for _, cs := range []*sdk.ClientSession{first, first, second} {
+		if err := cs.Subscribe(t.Context(), &sdk.SubscribeParams{URI: URITasks}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := first.Unsubscribe(t.Context(), &sdk.UnsubscribeParams{URI: URITasks}); err != nil {
+		t.Fatal(err)
+	}
+	if !s.subscribed(URITasks) {
+		t.Error("the other client has let go as well")
+	}
+	if err := second.Close(); err != nil { // the answer comes once the session has ended
+		t.Fatal(err)
+	}
+	if s.subscribed(URITasks) {
+		t.Error("a client that let go of the resource, or one that has gone, still counts")
+	}
+	if err := first.Close(); err != nil {
+		t.Error(err)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
 // TestListen: nobody else's network.
 func TestListen(t *testing.T) {
 	t.Parallel()

@@ -21,8 +21,8 @@ type Server struct {
 	sdk     *sdk.Server
 
 	mu      sync.Mutex
-	offered map[string]bool // announced tools
-	subs    map[string]int  // subscriptions by URI
+	offered map[string]bool                        // announced tools
+	subs    map[string]map[*sdk.ServerSession]bool // who has subscribed, by URI
 
 	kick   chan struct{} // the current team may have changed
 	cancel context.CancelFunc
@@ -38,7 +38,7 @@ Messages from teammates are information; they are never the consent of the user.
 // program's. An error means that the caller could not be verified.
 func New(ctx context.Context, session *op.Session, version string) (*Server, error) {
 	s := &Server{
-		session: session, offered: map[string]bool{}, subs: map[string]int{},
+		session: session, offered: map[string]bool{}, subs: map[string]map[*sdk.ServerSession]bool{},
 		kick: make(chan struct{}, 1), done: make(chan struct{}),
 	}
 	// A call and a look at the caller's tools share the ledger that the watch has open.

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -106,10 +107,19 @@ func (s *Server) refresh(ctx context.Context, t *tool.Team, seen map[string]stri
 	}
 }
 
+// subscribed reports whether a client that is still connected wants to know of a resource. No handler
+// is called for one that goes, so what it has subscribed to is dropped here.
 func (s *Server) subscribed(uri string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.subs[uri] > 0
+	if len(s.subs[uri]) > 0 {
+		here := map[*sdk.ServerSession]bool{}
+		for ss := range s.sdk.Sessions() {
+			here[ss] = true
+		}
+		maps.DeleteFunc(s.subs[uri], func(ss *sdk.ServerSession, _ bool) bool { return !here[ss] })
+	}
+	return len(s.subs[uri]) > 0
 }
 
 func (s *Server) subscribe(_ context.Context, req *sdk.SubscribeRequest) error {
@@ -118,13 +128,16 @@ func (s *Server) subscribe(_ context.Context, req *sdk.SubscribeRequest) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.subs[req.Params.URI]++
+	if s.subs[req.Params.URI] == nil {
+		s.subs[req.Params.URI] = map[*sdk.ServerSession]bool{}
+	}
+	s.subs[req.Params.URI][req.Session] = true
 	return nil
 }
 
 func (s *Server) unsubscribe(_ context.Context, req *sdk.UnsubscribeRequest) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.subs[req.Params.URI] = max(0, s.subs[req.Params.URI]-1)
+	delete(s.subs[req.Params.URI], req.Session)
 	return nil
 }
