@@ -15,12 +15,14 @@ import (
 )
 
 // How long typing waits for each change on the screen. LookAgain is the interval for looking at a
-// pane whose change makes no output, as when a person leaves the history.
+// pane whose change makes no output, as when a person leaves the history, lookSeldom that for one whose
+// change the watch of the screen reports.
 const (
 	typeArrive = 3 * time.Second
 	typeTaken  = 3 * time.Second
 	typePoll   = 50 * time.Millisecond
 	LookAgain  = 3 * time.Second
+	lookSeldom = time.Minute
 	// escapeAlone is how long nothing follows an Escape: a program reads what follows at once as
 	// one key sequence with it, and the Escape is lost.
 	escapeAlone = 250 * time.Millisecond
@@ -46,8 +48,10 @@ type Typist struct {
 
 	mu      sync.Mutex
 	again   *time.Timer // nil: none is armed
+	due     time.Time   // when it rings
 	over    bool
-	escaped time.Time // when Escape was last pressed
+	shown   team.Activity // what the last look for typing saw; "" if it saw nothing
+	escaped time.Time     // when Escape was last pressed
 	rings   sync.WaitGroup
 	// The request for which a key was last pressed, and when.
 	pressedFor string
@@ -87,7 +91,7 @@ func (t *Typing) Deliver(ctx context.Context, mail []team.Mail) []team.Outcome {
 		if r.State == team.Accepted {
 			t.text, t.ids = "", nil
 		}
-		t.Later(LookAgain)
+		t.LookLater()
 		return out
 	}
 	// A text in the box, or in flight to it, is sent first, as it was typed.
@@ -111,7 +115,7 @@ func (t *Typing) Deliver(ctx context.Context, mail []team.Mail) []team.Outcome {
 		out[i] = r
 		if !slices.Contains(ids, m.ID) {
 			out[i] = team.Outcome{State: team.Held, Reason: "what was typed before it is not sent yet"}
-			t.Later(LookAgain)
+			t.LookLater()
 		}
 		out[i].ID = m.ID
 	}
@@ -122,6 +126,7 @@ func (t *Typing) Deliver(ctx context.Context, mail []team.Mail) []team.Outcome {
 // and gets another Enter.
 func (t *Typing) settle(ctx context.Context) team.Outcome {
 	seen, err := t.f.look.see(ctx)
+	t.saw(seen)
 	if err == nil && (seen.Activity == team.Working || seen.HasInput && seen.Input == "") {
 		return team.Outcome{State: team.Accepted, Evidence: "typed and taken: it is not in the input box any more"}
 	}
@@ -164,14 +169,21 @@ func (t *Typist) alone(ctx context.Context) bool {
 	return left <= 0 || Pause(ctx, left)
 }
 
-// Later schedules another attempt at held mail after d, if no event would trigger one.
+// Later schedules another attempt at held mail after d, if no event would trigger one. An attempt that
+// is due before that stays.
 func (t *Typist) Later(d time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.over || t.again != nil {
+	due := time.Now().Add(d)
+	switch {
+	case t.over:
+		return
+	case t.again == nil:
+		t.rings.Add(1)
+	case !due.Before(t.due) || !t.again.Stop(): // the other one is sooner, or it rings
 		return
 	}
-	t.rings.Add(1)
+	t.due = due
 	t.again = time.AfterFunc(d, func() {
 		defer t.rings.Done()
 		t.mu.Lock()
@@ -182,6 +194,27 @@ func (t *Typist) Later(d time.Duration) {
 			t.report(team.Observation{Tier: team.TierScreen, Source: "held mail is tried again"})
 		}
 	})
+}
+
+// LookLater schedules another attempt at mail that cannot be typed for what the last look has found.
+// The watch of the screen reports the end of a turn and of a dialog, which may last until a person is
+// back; one look a minute is for a report that came while the mail was being held.
+func (t *Typist) LookLater() {
+	t.mu.Lock()
+	shown := t.shown
+	t.mu.Unlock()
+	if shown == team.Working || shown == team.Waiting {
+		t.Later(lookSeldom)
+		return
+	}
+	t.Later(LookAgain)
+}
+
+// saw records what a look has found.
+func (t *Typist) saw(seen adapter.Seen) {
+	t.mu.Lock()
+	t.shown = seen.Activity
+	t.mu.Unlock()
 }
 
 // Close stops the scheduled attempt.
@@ -198,6 +231,7 @@ func (t *Typist) Close() {
 
 // Blocked returns why nothing can be typed now, "" if it can.
 func (t *Typist) Blocked(ctx context.Context) (why string, seen adapter.Seen) {
+	defer func() { t.saw(seen) }()
 	if sc, ok := t.s.(Scroller); ok {
 		if on, err := sc.Scrolling(ctx); err == nil && on {
 			t.Later(LookAgain)

@@ -4,6 +4,8 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/teamctl/teamctl/internal/adapter"
 	"github.com/teamctl/teamctl/internal/courier/couriertest"
@@ -102,6 +104,42 @@ func TestHeldForAReaderIsTriedAgain(t *testing.T) {
 	if out := ch.Deliver(t.Context(), couriertest.Mail("a")); out[0].State != team.Accepted || s.Lines() != "text of a" {
 		t.Errorf("%+v, sent %q", out, s.Lines())
 	}
+}
+
+// TestLooksSeldomAtADialog checks that a text whose Enter was not seen to be taken, and before which a
+// dialog opened, is looked at once a minute until that is over, and sent with the next report then.
+func TestLooksSeldomAtADialog(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &couriertest.Screen{Deaf: 1}
+		ch, _, w := typed(t, s, openTyping, adapter.WayTyping)
+		again := func(want time.Duration) {
+			t.Helper()
+			began, mark := time.Now(), w.Mark()
+			w.Wait(t, "another attempt", mark, func(o team.Observation) bool { return strings.Contains(o.Source, "tried again") })
+			if took := time.Since(began); took != want {
+				t.Errorf("tried again after %v, want %v", took, want)
+			}
+		}
+		held := func() {
+			t.Helper()
+			if out := ch.Deliver(t.Context(), couriertest.Mail("a")); out[0].State != team.Held || s.Lines() != "" {
+				t.Fatalf("%+v, sent %q", out, s.Lines())
+			}
+		}
+		held()
+		again(LookAgain)
+		s.With(func() { s.Dialog, s.Above, s.Deaf = true, couriertest.GeminiDialog, 1 })
+		held()
+		again(lookSeldom)
+		held()
+		s.With(func() { s.Dialog, s.Above = false, "" })
+		held() // a report of the watch; its Enter is lost as well
+		again(LookAgain)
+		if out := ch.Deliver(t.Context(), couriertest.Mail("a")); out[0].State != team.Accepted || s.Lines() != "text of a" {
+			t.Errorf("%+v, sent %q", out, s.Lines())
+		}
+	})
 }
 
 func TestCloseEndsWhatIsLeftForLater(t *testing.T) {

@@ -112,7 +112,7 @@ func (h *channel) bring(ctx context.Context, mail []team.Mail) []team.Outcome {
 		return out
 	}
 	if h.notYet != "" { // at rest in another look: its turn has just ended, and its first hook may still come
-		h.Later(courier.LookAgain)
+		h.LookLater()
 		return courier.Held(mail, h.notYet)
 	}
 	if h.waiterLives() { // it may be killed before it gives the mail, without a notice

@@ -88,7 +88,7 @@ func (h *channel) typeMail(ctx context.Context, mail, typed []team.Mail, err err
 		out[slices.IndexFunc(mail, func(m team.Mail) bool { return m.ID == o.ID })] = o
 	}
 	if len(typed) < len(mail) {
-		h.Later(courier.LookAgain)
+		h.LookLater()
 	}
 	return out
 }

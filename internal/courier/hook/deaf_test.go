@@ -3,13 +3,16 @@ package hook
 import (
 	"context"
 	"os"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/teamctl/teamctl/internal/adapter"
 	"github.com/teamctl/teamctl/internal/courier"
 	"github.com/teamctl/teamctl/internal/courier/couriertest"
+	"github.com/teamctl/teamctl/internal/pause"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -83,6 +86,46 @@ func TestNoWakeUpAtTheEndOfATurn(t *testing.T) {
 		t.Errorf("%+v, typed %q", out, s.Lines())
 	}
 	w.Wait(t, "no hooks", 0, saysNoHooks(true))
+}
+
+// TestDialogOfAPersonWhoIsAway checks that mail held for a dialog is not tried again every three seconds
+// as long as the dialog stays: the watch of the screen reports its end. A page that a person scrolls
+// makes no output at its end, so there it is.
+func TestDialogOfAPersonWhoIsAway(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		s    *couriertest.Screen
+		want int // attempts within half a minute
+	}{
+		"dialog":  {&couriertest.Screen{Dialog: true, Above: couriertest.GeminiDialog}, 0},
+		"turn":    {&couriertest.Screen{Above: "⠏ (esc to cancel, 1s)"}, 0},
+		"scrolls": {&couriertest.Screen{Scrolls: true}, 9},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				h, f, w := woken(t, c.s)
+				if err := os.Remove(courier.SeenPath(f.Bundle)); err != nil {
+					t.Fatal(err)
+				}
+				tried := 0
+				for end := time.Now().Add(29 * time.Second); time.Now().Before(end); {
+					if out := h.Deliver(t.Context(), couriertest.Mail("a")); out[0].State != team.Held || c.s.Lines() != "" {
+						t.Fatalf("%+v, sent %q", out, c.s.Lines())
+					}
+					for mark := w.Mark(); w.Mark() == mark && time.Now().Before(end); {
+						if err := pause.For(t.Context(), 100*time.Millisecond); err != nil {
+							t.Fatal(err)
+						}
+					}
+					tried = len(slices.DeleteFunc(w.All(), func(o team.Observation) bool { return !strings.Contains(o.Source, "tried again") }))
+				}
+				if tried != c.want {
+					t.Errorf("tried again %d times, want %d", tried, c.want)
+				}
+			})
+		})
+	}
 }
 
 // A partly typed message is typed to its end even if a hook is heard meanwhile: hooks skip it.
