@@ -199,8 +199,8 @@ func unicodeLocale() bool {
 	return true
 }
 
-// screenHome is a screen's access to the machine. It opens every team once and closes all with the
-// screen.
+// screenHome is a screen's access to the machine. It opens every team once, and closes it when it was
+// deleted, or with the screen.
 type screenHome struct {
 	app  *app
 	ctx  context.Context
@@ -222,10 +222,12 @@ func (h *screenHome) Teams(ctx context.Context, looks <-chan bool, each func([]v
 	if err != nil {
 		return err
 	}
+	h.closeDeleted(list)
 	if each(list); ctx.Err() != nil { // one list was enough: no team is followed for it
 		return ctx.Err()
 	}
 	return h.app.followGlances(ctx, true, looks, func(list []view.Glance) error {
+		h.closeDeleted(list)
 		each(list)
 		return nil
 	})
@@ -259,6 +261,28 @@ func (h *screenHome) Open(ctx context.Context, name string) (view.Team, error) {
 	}
 	h.teams[name] = s
 	return s, nil
+}
+
+// closeDeleted closes the teams that are in no list any more, which would keep their connections and
+// a goroutine that tries to start their supervisor. A team that is still followed is closed by its
+// follower, which opens it again when its ledger is gone.
+func (h *screenHome) closeDeleted(list []view.Glance) {
+	var gone []*screenTeam
+	h.mu.Lock()
+	for name, t := range h.teams {
+		if t.followed.Load() > 0 || slices.ContainsFunc(list, func(g view.Glance) bool { return g.Team == t.key }) {
+			continue
+		}
+		if _, err := t.team.Ledger.Team(h.ctx); err == nil || h.ctx.Err() != nil {
+			continue // it was made after the list
+		}
+		delete(h.teams, name)
+		gone = append(gone, t)
+	}
+	h.mu.Unlock()
+	for _, t := range gone {
+		t.close()
+	}
 }
 
 func (h *screenHome) close() {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/term"
@@ -32,6 +33,7 @@ type screenTeam struct {
 	door     string // tool.DoorScreen, or the page's
 	unattend func()
 	points   look.Points
+	followed atomic.Int64 // how often it is followed now
 }
 
 var _ view.Team = (*screenTeam)(nil)
@@ -44,6 +46,8 @@ func (s *screenTeam) close() {
 }
 
 func (s *screenTeam) Follow(ctx context.Context, interest func() view.Interest, each func(view.Snapshot)) error {
+	s.followed.Add(1)
+	defer s.followed.Add(-1)
 	return look.Follow(ctx, s.team, interest, each)
 }
 
