@@ -349,8 +349,15 @@ func (r *Repo) DiffTo(ctx context.Context, path, from, to string, stat bool) (te
 	return t.diff(ctx, stat, from, to)
 }
 
+// plainDiff is a git diff that people and programs read: screens take it apart,
+// and git apply takes a saved one. So its form is git's own, whatever the
+// person's configuration makes of a diff, and it runs no program that the
+// configuration names for files. What changes no form, as the order of files
+// or the number of lines around a change, is the person's.
+var plainDiff = []string{"diff", "--no-color", "--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/", "--submodule=short"}
+
 func (t tree) diff(ctx context.Context, stat bool, revs ...string) (string, error) {
-	args := []string{"diff", "--no-color", "--no-ext-diff"}
+	args := slices.Clone(plainDiff)
 	if stat {
 		args = append(args, "--stat=120")
 	}

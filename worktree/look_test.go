@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -161,4 +163,119 @@ func TestTouchedAndBothChanged(t *testing.T) {
 	if err != nil || len(untracked) != 0 || text == "" {
 		t.Errorf("%v %q %q", err, text, untracked)
 	}
+}
+
+// What is read of a diff has one form, whatever the person's configuration makes of their own, and
+// runs none of the programs that it names.
+func TestDiffForm(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.write("main/.gitattributes", "*.bin diff=odd\n")
+	f.write("main/sub/x.bin", "one\n")
+	f.git(f.root, "update-index", "--add", "--cacheinfo", "160000,"+strings.Repeat("1", 40)+",mod")
+	f.must(os.Mkdir(f.path("main/mod"), 0o755))
+	f.commitMain("a submodule")
+	w := f.create("w")
+	f.write("wt/w/sub/b.txt", "b\nof w\n")
+	f.git(w.Path, "mv", "a.txt", "z.txt")
+	f.write("wt/w/sub/x.bin", "two\n")
+	f.git(w.Path, "update-index", "--cacheinfo", "160000,"+strings.Repeat("2", 40)+",mod")
+	f.must(os.MkdirAll(f.path("wt/w/mod"), 0o755))
+	f.git(w.Path, "commit", "--quiet", "--all", "-m", "work")
+	f.write("wt/w/sub/b.txt", "b\nof w\nagain\n")
+	from := f.git(w.Path, "rev-parse", "HEAD~")
+	f.write("order", "sub/*\n")
+	ran := f.path("ran")
+	program := f.path("program")
+	f.write("program", "#!/bin/sh\ntouch '"+ran+"'\ncat \"$1\"\n")
+	f.must(os.Chmod(program, 0o755))
+	saved := team.SavedWork{Ref: "refs/teamctl/x", Head: from, Commit: f.head(w.Path)}
+	diffs := func() (texts []string) {
+		t.Helper()
+		text, _, err := f.repo.Diff(f.ctx(), w.Path, false)
+		f.must(err)
+		texts = append(texts, text)
+		text, err = f.repo.DiffTo(f.ctx(), w.Path, from, "HEAD", false)
+		f.must(err)
+		texts = append(texts, text)
+		for _, patch := range []bool{false, true} {
+			text, err = f.repo.SavedChanges(f.ctx(), saved, patch)
+			f.must(err)
+			texts = append(texts, text)
+		}
+		p, err := f.repo.PullText(f.ctx(), w.Branch, "main")
+		f.must(err)
+		return append(texts, p.Stat)
+	}
+	want := diffs()
+	if !strings.Contains(want[0], "+++ b/sub/b.txt\n") || !strings.Contains(want[0], "rename from a.txt\n") || !strings.Contains(want[0], "+Subproject commit 2222") {
+		t.Fatalf("%q", want)
+	}
+	var headings []string
+	for _, text := range want {
+		headings = append(headings, headingsOf(text)...)
+	}
+	for _, c := range []struct {
+		settings []string // key=value
+		order    bool     // changes the order of the files
+		lines    bool     // changes which lines and renames are shown
+	}{
+		{settings: []string{"diff.mnemonicPrefix=true"}},
+		{settings: []string{"diff.noprefix=true"}},
+		{settings: []string{"diff.srcPrefix=old/", "diff.dstPrefix=new/"}},
+		{settings: []string{"diff.external=" + program}},
+		{settings: []string{"diff.odd.command=" + program}},
+		{settings: []string{"diff.odd.textconv=" + program}},
+		{settings: []string{"diff.submodule=log"}},
+		{settings: []string{"diff.submodule=diff"}},
+		{settings: []string{"color.ui=always", "color.diff=always", "diff.colorMoved=zebra"}},
+		{settings: []string{"diff.wordRegex=."}},
+		{settings: []string{"diff.orderFile=" + f.path("order")}, order: true},
+		{settings: []string{"diff.renames=false"}, lines: true},
+		{settings: []string{"diff.context=0", "diff.interHunkContext=9"}, lines: true},
+	} {
+		for _, s := range c.settings {
+			key, value, _ := strings.Cut(s, "=")
+			f.git(f.root, "config", key, value)
+		}
+		got := diffs()
+		switch {
+		case c.lines:
+			for _, text := range got {
+				for _, h := range headingsOf(text) {
+					if !slices.Contains(headings, h) && !strings.HasPrefix(h, "diff --git a/a.txt b/a.txt") && !strings.HasPrefix(h, "diff --git a/z.txt b/z.txt") {
+						t.Errorf("with %s: %q", c.settings, h)
+					}
+				}
+			}
+		case c.order:
+			for i := range got {
+				if d := cmp.Diff(slices.Sorted(strings.Lines(want[i])), slices.Sorted(strings.Lines(got[i]))); d != "" {
+					t.Errorf("with %s: %s", c.settings, d)
+				}
+			}
+		default:
+			if d := cmp.Diff(want, got); d != "" {
+				t.Errorf("with %s: %s", c.settings, d)
+			}
+		}
+		if f.exists(ran) {
+			t.Errorf("with %s: the program ran", c.settings)
+			f.must(os.Remove(ran))
+		}
+		for _, s := range c.settings {
+			key, _, _ := strings.Cut(s, "=")
+			f.git(f.root, "config", "--unset", key)
+		}
+	}
+}
+
+// headingsOf returns the lines of a diff that begin a file.
+func headingsOf(text string) (list []string) {
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "diff --git ") {
+			list = append(list, line)
+		}
+	}
+	return list
 }

@@ -2,6 +2,7 @@ package worktree
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/teamctl/teamctl/team"
@@ -23,7 +24,7 @@ func (r *Repo) PullText(ctx context.Context, branch, target string) (team.PullTe
 		return p, failed("read the commits of "+branch, err)
 	}
 	p.Subjects = lines(out, '\n')
-	if out, err = r.read(ctx, "diff", "--no-color", "--no-ext-diff", "--stat=100", base+"..."+tip); err != nil {
+	if out, err = r.read(ctx, append(slices.Clone(plainDiff), "--stat=100", base+"..."+tip)...); err != nil {
 		return p, failed("compare "+branch+" with "+target, err)
 	}
 	p.Stat = string(out)

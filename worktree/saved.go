@@ -135,7 +135,7 @@ func (r *Repo) Saved(ctx context.Context, ref string) (team.SavedWork, error) {
 // SavedChanges returns the files of a saved state that differ from the
 // checked-out commit, as "git diff --stat" lists them; patch adds the text.
 func (r *Repo) SavedChanges(ctx context.Context, s team.SavedWork, patch bool) (string, error) {
-	args := []string{"diff", "--no-color", "--no-ext-diff", "--no-renames", "--stat=120"}
+	args := append(slices.Clone(plainDiff), "--no-renames", "--stat=120")
 	if patch {
 		args = append(args, "--patch", "--binary")
 	}
