@@ -59,6 +59,10 @@ var rooms = map[string]room{
 		may: []string{"team"}, libs: []string{fsnotify}, never: noSQL,
 		why: "watches directories for any room, in a type of team, so that signatures of the library can name it",
 	},
+	"internal/gitenv": {
+		never: append([]string{"net", "os"}, noExec...),
+		why:   "which variables of an environment are git's own, for whoever starts something: names, in one place",
+	},
 	"internal/openpty": {
 		libs: []string{xsys, "github.com/creack/pty"}, never: noExec,
 		why: "a pseudoterminal, and what a library gets wrong about it, in one place",
@@ -125,7 +129,7 @@ var rooms = map[string]room{
 		why: "messages between the ledger and the mailboxes: it starts nothing, and what a message means others decide",
 	},
 	"worktree": {
-		may: []string{"team", leaf, "internal/run"}, libs: []string{xsys}, never: append([]string{"net"}, noSQL...),
+		may: []string{"team", leaf, "internal/gitenv", "internal/run"}, libs: []string{xsys}, never: append([]string{"net"}, noSQL...),
 		why: "worktree runs git; when, others decide",
 	},
 
@@ -274,7 +278,7 @@ var rooms = map[string]room{
 		why: "the program of a member that a model leads: gives the loop its models, its tools and the team's operations",
 	},
 	"internal/adapter": {
-		may: []string{"team"}, libs: []string{yaml}, never: append([]string{"net"}, noExec...),
+		may: []string{"team", "internal/gitenv"}, libs: []string{yaml}, never: append([]string{"net"}, noExec...),
 		why: "adapters are pure functions: they describe a launch and never execute anything",
 	},
 	"internal/courier": {
@@ -310,7 +314,7 @@ var rooms = map[string]room{
 		why: "an agent waits for it at every tool call: it asks the supervisor by system calls, and links nothing that takes time to start",
 	},
 	"internal/control": {
-		may: []string{"team", leaf, "internal/hookcall", "ledger", "mail", "supervisor", "tool"}, libs: []string{xsys}, never: noSQL,
+		may: []string{"team", leaf, "internal/gitenv", "internal/hookcall", "ledger", "mail", "supervisor", "tool"}, libs: []string{xsys}, never: noSQL,
 		why: "the socket carries operations; it has no logic of its own",
 	},
 	"internal/view": {
@@ -351,7 +355,7 @@ var rooms = map[string]room{
 	},
 
 	"cmd": {
-		may:  []string{"team", leaf, "internal/dirwatch", "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/bundle", "backends/shim", "backends/tmux", "backends/pty", "backends/inproc", "ledger", "inbox", "worktree", "supervisor", "supervisor/policy", "supervisor/delivery", "supervisor/state", "tool", "tool/mcp", "tool/op", "tool/look", "tool/teamfile", "agent", "agent/models", "agent/program", "agent/model", "agent/model/config", "agent/specfile", "internal/adapter", "internal/courier", "internal/courier/codex", "internal/courier/opencode", "internal/courier/acp", "internal/courier/hook", "internal/hookcall", "internal/control", "internal/tui", "internal/view", "internal/view/page", "internal/web", "internal/bridge"},
+		may:  []string{"team", leaf, "internal/dirwatch", "internal/gitenv", "backends", "internal/proc", "internal/cgroup", "internal/run", "backends/bundle", "backends/shim", "backends/tmux", "backends/pty", "backends/inproc", "ledger", "inbox", "worktree", "supervisor", "supervisor/policy", "supervisor/delivery", "supervisor/state", "tool", "tool/mcp", "tool/op", "tool/look", "tool/teamfile", "agent", "agent/models", "agent/program", "agent/model", "agent/model/config", "agent/specfile", "internal/adapter", "internal/courier", "internal/courier/codex", "internal/courier/opencode", "internal/courier/acp", "internal/courier/hook", "internal/hookcall", "internal/control", "internal/tui", "internal/view", "internal/view/page", "internal/web", "internal/bridge"},
 		libs: []string{"github.com/spf13", xterm}, never: noSQL,
 		why: "cmd wires the rooms and speaks to people; libraries that do the work belong to a room",
 	},

@@ -183,3 +183,15 @@ func TestDamagedRecordIsKept(t *testing.T) {
 		t.Error("the new one does not say that it is set up")
 	}
 }
+
+// A person's command has the person's identity, but not what git has set for the hook that called teamctl.
+func TestPlainEnv(t *testing.T) {
+	t.Parallel()
+	own := []string{"HOME=/h", "GIT_AUTHOR_NAME=Ann", "GIT_COMMITTER_NAME=Ann", "GIT_SSH=ssh"}
+	if got := plainEnv(append(slices.Clone(own), "GIT_TRACE=1")); !slices.Equal(got, own) {
+		t.Errorf("%q", got)
+	}
+	if got := plainEnv(append(slices.Clone(own), "GIT_INDEX_FILE=.git/index", "GIT_AUTHOR_DATE=@1 +0000")); !slices.Equal(got, []string{"HOME=/h", "GIT_COMMITTER_NAME=Ann", "GIT_SSH=ssh"}) {
+		t.Errorf("in a hook: %q", got)
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/teamctl/teamctl/internal/gitenv"
 	"github.com/teamctl/teamctl/internal/regular"
 	"github.com/teamctl/teamctl/internal/run"
 	"github.com/teamctl/teamctl/team"
@@ -103,10 +104,10 @@ func openLog(path string) (*os.File, error) {
 }
 
 // plainEnv returns the environment without the variables that name another
-// repository.
+// repository, or the author of the commit whose hook has called teamctl.
 func plainEnv(from []string) []string {
 	env := make([]string, 0, len(from))
-	for _, kv := range from {
+	for _, kv := range gitenv.Without(from) {
 		name, _, _ := strings.Cut(kv, "=")
 		if strings.HasPrefix(name, "GIT_") && !keptVar(name) && !strings.HasPrefix(name, "GIT_AUTHOR_") && !strings.HasPrefix(name, "GIT_COMMITTER_") {
 			continue

@@ -14,10 +14,14 @@ package main
 import (
 	"context"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/backends/pty"
 	"github.com/teamctl/teamctl/backends/shim"
+	"github.com/teamctl/teamctl/internal/control"
+	"github.com/teamctl/teamctl/internal/gitenv"
 	"github.com/teamctl/teamctl/internal/uniproc"
 )
 
@@ -35,6 +39,7 @@ func runIn(ctx context.Context, args []string) int {
 		}
 		args = args[1:] // of a small program of another version
 	}
+	leaveGit()
 	if !brief(args) {
 		uniproc.Release()
 	}
@@ -46,4 +51,20 @@ func runIn(ctx context.Context, args []string) int {
 	// make the command look interrupted.
 	ctx, _ = a.signals(ctx)
 	return a.run(ctx, args)
+}
+
+// leaveGit takes out of the environment what git has set for a hook or an alias that calls
+// teamctl: everything that this process starts works elsewhere. A process of a member keeps what
+// the member was given.
+func leaveGit() {
+	env := os.Environ()
+	if control.OriginOf(env) == control.FromMember {
+		return
+	}
+	kept := gitenv.Without(env)
+	for _, kv := range env {
+		if name, _, _ := strings.Cut(kv, "="); strings.HasPrefix(name, "GIT_") && !slices.Contains(kept, kv) {
+			_ = os.Unsetenv(name) // fails on names without a character only
+		}
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/teamctl/teamctl/internal/gitenv"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -30,11 +31,6 @@ var stale = map[string]bool{
 	// supervisor.
 	"CLAUDECODE": true, "CLAUDE_CODE_ENTRYPOINT": true, "CLAUDE_CODE_SSE_PORT": true,
 	"LINES": true, "COLUMNS": true, "PWD": true, "OLDPWD": true, "SHLVL": true, "_": true,
-	// Set if a git hook calls teamctl: they would direct the member's git commands to the
-	// repository of the hook instead of its own worktree.
-	"GIT_DIR": true, "GIT_WORK_TREE": true, "GIT_INDEX_FILE": true, "GIT_COMMON_DIR": true,
-	"GIT_OBJECT_DIRECTORY": true, "GIT_ALTERNATE_OBJECT_DIRECTORIES": true, "GIT_PREFIX": true,
-	"GIT_NAMESPACE": true,
 }
 
 // terminals maps a backend to TERM. screen-256color is the only entry for tmux that every terminfo
@@ -44,12 +40,13 @@ var terminals = map[string]string{
 	"pty":  "xterm-256color",
 }
 
-// environment builds the whole environment: base without stale variables, the terminal, the kind's
-// own, the member's own, and last the identity, which nothing may override.
+// environment builds the whole environment: base without stale variables and those of a git hook
+// that has called teamctl, the terminal, the kind's own, the member's own, and last the identity,
+// which nothing may override.
 func environment(in Input, own map[string]string) ([]string, error) {
 	env := make(map[string]string, len(in.Environ)+16)
 	runtimeDir := ""
-	for _, kv := range in.Environ {
+	for _, kv := range gitenv.Without(in.Environ) {
 		name, value, ok := strings.Cut(kv, "=")
 		switch {
 		case !ok || name == "" || stale[name]:

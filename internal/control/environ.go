@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/teamctl/teamctl/internal/atomicfile"
+	"github.com/teamctl/teamctl/internal/gitenv"
 	"github.com/teamctl/teamctl/internal/regular"
 	"github.com/teamctl/teamctl/team"
 )
@@ -111,11 +112,11 @@ func Complete(l team.Layout) error {
 	return nil
 }
 
-// withoutOurs is an environment without what belongs to one process alone: who it is, and
-// where its terminal is.
+// withoutOurs is an environment without what belongs to one process alone: who it is, where
+// its terminal is, and which command of git has called it, as a hook.
 func withoutOurs(env []string) []string {
 	out := make([]string, 0, len(env))
-	for _, kv := range env {
+	for _, kv := range gitenv.Without(env) {
 		name, _, _ := strings.Cut(kv, "=")
 		switch name {
 		case "TMUX", "TMUX_PANE", team.EnvTeam, team.EnvAgentID, team.EnvAgentName, team.EnvTaskID, team.EnvAttempt,

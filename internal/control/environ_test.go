@@ -50,6 +50,15 @@ func TestPersonEnv(t *testing.T) {
 	check(FromMember, member, []string{"HOME=/h", "KEY=a\nb"}, false)
 	check(FromProgram, []string{"HOME=/less"}, []string{"HOME=/h", "KEY=a\nb"}, false)
 	check(FromPerson, []string{"HOME=/new"}, []string{"HOME=/new"}, true)
+	// A command of the person's that git has called, as a hook: what git has set for it is not the
+	// person's, and was not when an older teamctl recorded it.
+	hook := []string{"HOME=/h", "GIT_AUTHOR_NAME=Other", "GIT_AUTHOR_EMAIL=other@example.org", "GIT_AUTHOR_DATE=@1 +0000", "GIT_COMMITTER_NAME=Ann",
+		"GIT_INDEX_FILE=.git/index", "GIT_PREFIX=", "GIT_EDITOR=:"}
+	check(FromPerson, hook, []string{"HOME=/h", "GIT_COMMITTER_NAME=Ann"}, true)
+	if err := record(l, hook); err != nil {
+		t.Fatal(err)
+	}
+	check(FromMember, member, []string{"HOME=/h", "GIT_COMMITTER_NAME=Ann"}, false)
 	fi, err := os.Stat(l.SupervisorEnv())
 	if err != nil || fi.Mode() != 0o600 {
 		t.Errorf("%v, %v", fi, err)
