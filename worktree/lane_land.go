@@ -129,6 +129,9 @@ func (r *Repo) forward(ctx context.Context, w Registered, old, new string) (bool
 	if now, e := t.head(ctx); e == nil && now != old {
 		return now == new, nil
 	}
+	if locked := lockFile(t.locks()); locked != nil {
+		return false, locked
+	}
 	return false, team.Errorf(team.CodeConflict, "git refuses to fast-forward %s: %w", w.Path, err).WithReason(team.ReasonMergeRefused).
 		WithHint("move the conflicting files away, or merge into another branch: --into BRANCH")
 }

@@ -241,6 +241,10 @@ func TestLaneRefuses(t *testing.T) {
 		t.Errorf("%v, want %s", err, want)
 	}
 	f.must(os.Remove(f.path("main/new.txt")))
+	// A git that has crashed there is not a file in the way.
+	f.write("main/.git/index.lock", "")
+	wantErr(t, run(both), team.CodeConflict, team.ReasonLockFile)
+	f.must(os.Remove(f.path("main/.git/index.lock")))
 	wantErr(t, run(func(in *LaneIn) { in.Target = "nowhere" }), team.CodeNotFound, team.ReasonUnknownRev)
 	wantErr(t, run(func(in *LaneIn) { in.Strategy = "octopus" }), team.CodeInvalid, team.ReasonBadInput)
 	wantErr(t, run(func(in *LaneIn) { in.Gates = []string{"false"} }), team.CodeConflict, team.ReasonTargetRed)
@@ -562,6 +566,10 @@ func TestRefresh(t *testing.T) {
 	f.write("main/a.txt", "by main\n")
 	f.commitMain("main goes on")
 	onto := f.head(f.root)
+	f.write("main/.git/worktrees/b/index.lock", "")
+	_, err := f.repo.Refresh(f.ctx(), b.Path, "main")
+	wantErr(t, err, team.CodeConflict, team.ReasonLockFile)
+	f.must(os.Remove(f.path("main/.git/worktrees/b/index.lock")))
 	res, err := f.repo.Refresh(f.ctx(), b.Path, "main")
 	f.must(err)
 	st, err := f.repo.Status(f.ctx(), b.Path)

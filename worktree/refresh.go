@@ -74,6 +74,9 @@ func (r *Repo) Refresh(ctx context.Context, path, onto string) (res Refreshed, e
 			return res, conflict(team.ReasonMergeConflict, "rebasing %s onto %s conflicts in %s", t.path, short(to), strings.Join(res.Conflicts, ", ")).
 				WithHint("git -C " + t.path + " rebase " + short(to))
 		}
+		if locked := lockFile(t.locks()); locked != nil {
+			return res, locked
+		}
 		return res, team.Errorf(team.CodeConflict, "git refuses to rebase %s: %w", t.path, err).WithReason(team.ReasonMergeRefused)
 	}
 	r.step("refresh-rebased")
