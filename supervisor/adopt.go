@@ -10,7 +10,6 @@ import (
 	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/ledger"
-	"github.com/teamctl/teamctl/supervisor/state"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -96,15 +95,11 @@ func (s *Supervisor) settleAdopted(m *member, a adoption) {
 		m.replaced = false
 		m.at, m.plan, m.upSince = a.at, a.plan, bornAt(a.at)
 		if m.row.Observed == team.Starting {
-			running, pid, pane := team.Running, m.at.Proc().Agent.PID, m.at.Pane().PaneID
 			started := m.at.Proc().StartedAt.UnixMilli()
-			_ = s.patch(m, ledger.MemberPatch{Observed: &running, PID: &pid, PaneID: &pane, StartedAt: &started})
+			s.writeUp(m, ledger.MemberPatch{StartedAt: &started})
 		}
 		s.endDoubt(m)
-		if !m.row.Ready && !state.Paused(m.row) {
-			s.awaitReady(m)
-		}
-		s.openChannel(m)
+		s.attend(m)
 		s.log.Info("adopted", "member", m.row.Name, "pid", m.at.Proc().Agent.PID, "generation", m.row.Generation)
 		s.watch(m)
 	case m.row.Observed == team.Running || m.row.Observed == team.Starting && s.wasLaunched(m):

@@ -77,6 +77,12 @@ func held(mail []team.Mail) (out []team.Outcome) {
 // talking returns a team with one member that a channel reaches.
 func talking(t *testing.T, c *fakeCourier) (r *rig, say func(team.Observation)) {
 	r = newRig(t)
+	return r, r.talk(c, team.RestartNever)
+}
+
+// talk adds such a member to a rig without a supervisor.
+func (r *rig) talk(c *fakeCourier, restart team.RestartPolicy) (say func(team.Observation)) {
+	r.Helper()
 	c.opened = make(chan delivery.ChannelIn, 1)
 	if c.answer == nil {
 		c.answer = func(team.Reply) error { return nil }
@@ -90,8 +96,8 @@ func talking(t *testing.T, c *fakeCourier) (r *rig, say func(team.Observation)) 
 	}
 	r.policy.Evidence, r.policy.Doubt = c.evidence, c.doubt
 	c.s = r.supervisor()
-	r.spawn(c.s, "a", "never")
-	return r, (<-c.opened).Report
+	r.spawn(c.s, "a", restart)
+	return (<-c.opened).Report
 }
 
 func (r *rig) post(text string) string {

@@ -36,6 +36,27 @@ func (f *fullDisk) Write(ctx context.Context, op ledger.Op) (json.RawMessage, er
 	return f.Writer.Write(ctx, op)
 }
 
+// full is a ledger of the rig that refuses one write, as soon as it is asked to.
+func (r *rig) full() *fullDisk {
+	full := &fullDisk{Writer: ledger.Direct(r.db)}
+	r.led = ledger.New(r.db, full)
+	return full
+}
+
+// next refuses the next write whose arguments contain a text.
+func (f *fullDisk) next(refuse string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.refuse = refuse
+}
+
+// times returns how many writes were refused.
+func (f *fullDisk) times() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.refused
+}
+
 // The consequences of an exit are written again if the disk was full at that moment: a member does
 // not stay exited without anybody to handle it.
 func TestFault32VerdictOfAFullDisk(t *testing.T) {
@@ -52,13 +73,10 @@ func TestFault32VerdictOfAFullDisk(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t)
-			full := &fullDisk{Writer: ledger.Direct(r.db)}
-			r.led = ledger.New(r.db, full)
+			full := r.full()
 			s := r.supervisor()
 			before := r.spawn(s, "a", c.restart)
-			full.mu.Lock()
-			full.refuse = c.refuse
-			full.mu.Unlock()
+			full.next(c.refuse)
 			r.m.agent(r.layout, "a").end(backends.Exit{Known: true, Code: c.code})
 			r.wait("a", string(c.want), func(m ledger.Member) bool {
 				return m.Observed == c.want && (c.want != team.Running || m.Generation != before.Generation)
@@ -72,20 +90,73 @@ func TestFault32VerdictOfAFullDisk(t *testing.T) {
 	}
 }
 
+// That an agent is up is written again, and until then it is not taken for one whose start was cut
+// short: nothing is started beside it. Its channel is opened once its row says that it is up.
+func TestFault32UpOnAFullDisk(t *testing.T) {
+	t.Parallel()
+	for _, adopted := range []bool{false, true} {
+		c := &fakeCourier{deliver: func(_ context.Context, mail []team.Mail) (out []team.Outcome) {
+			for _, m := range mail {
+				out = append(out, team.Outcome{ID: m.ID, State: team.Accepted, Evidence: "it answers"})
+			}
+			return out
+		}}
+		r := newRig(t)
+		full := r.full()
+		r.talk(c, team.RestartAlways)
+		s := c.s
+		before, err := r.led.Member(t.Context(), "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		starts := 1
+		if adopted {
+			s.Close()
+			for _, o := range []team.Observed{team.Exited, team.Starting} {
+				if _, err := r.led.UpdateMember(t.Context(), ledger.MemberPatch{SessionKey: before.SessionKey, Observed: &o}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			full.next(`"running"`)
+			s = r.supervisor()
+		} else {
+			starts = 2
+			full.next(`"running"`)
+			r.m.agent(r.layout, "a").end(backends.Exit{Known: true, Code: 1})
+			<-r.m.events
+		}
+		r.wait("a", "refused", func(ledger.Member) bool { return full.times() == 1 })
+		if rows, err := s.StartMembers(t.Context(), []string{"a"}); err != nil || rows[0].Observed != team.Running {
+			t.Errorf("adopted %v: started meanwhile: %+v, %v", adopted, rows, err)
+		}
+		row := r.waitState("a", team.Running)
+		r.m.mu.Lock()
+		if r.m.starts != starts {
+			t.Errorf("adopted %v: started %d times, want %d", adopted, r.m.starts, starts)
+		}
+		r.m.mu.Unlock()
+		at := r.m.agent(r.layout, "a")
+		if row.Generation != at.launch.Generation || row.PID != at.proc.Agent.PID || row.StartedAt == 0 || row.Restarts != starts-1 {
+			t.Errorf("adopted %v: %+v", adopted, row)
+		}
+		(<-c.opened).Report(team.Observation{Tier: team.TierHook, Activity: team.Idle, Source: "a hook"})
+		id := r.post("hello")
+		r.until("delivered", func() bool { return r.delivery(id).State == team.Accepted })
+		s.Close()
+	}
+}
+
 // The consequences of a failed start are also written again.
 func TestFault32FailedStartOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	full := &fullDisk{Writer: ledger.Direct(r.db)}
-	r.led = ledger.New(r.db, full)
+	full := r.full()
 	s := r.supervisor()
 	r.spawn(s, "a", team.RestartAlways)
 	r.m.mu.Lock()
 	r.m.fail = errors.New("no space left on device")
 	r.m.mu.Unlock()
-	full.mu.Lock()
-	full.refuse = "start failed"
-	full.mu.Unlock()
+	full.next("start failed")
 	r.m.agent(r.layout, "a").end(backends.Exit{Known: true, Code: 1})
 	deadline := time.After(5 * time.Minute)
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -111,8 +182,7 @@ func TestFault32TasksOfAnExitOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	for _, stop := range []bool{false, true} {
 		r := newRig(t)
-		full := &fullDisk{Writer: ledger.Direct(r.db)}
-		r.led = ledger.New(r.db, full)
+		full := r.full()
 		s := r.supervisor()
 		m := r.spawn(s, "a", team.RestartAlways)
 		if _, err := r.led.CreateTasks(t.Context(), []ledger.NewTask{{Subject: "work"}}, team.LeadName); err != nil {
@@ -121,9 +191,7 @@ func TestFault32TasksOfAnExitOnAFullDisk(t *testing.T) {
 		if _, err := r.led.Claim(t.Context(), ledger.ClaimIn{Owner: m.SessionKey, ID: "1"}); err != nil {
 			t.Fatal(err)
 		}
-		full.mu.Lock()
-		full.refuse = "a ended: "
-		full.mu.Unlock()
+		full.next("a ended: ")
 		want := team.Running // again
 		if stop {
 			out, err := s.StopMembers(t.Context(), team.StopRequest{Names: []string{"a"}, Force: true})

@@ -14,6 +14,7 @@ import (
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor/policy"
 	"github.com/teamctl/teamctl/supervisor/quota"
+	"github.com/teamctl/teamctl/supervisor/state"
 	"github.com/teamctl/teamctl/supervisor/trees"
 	"github.com/teamctl/teamctl/team"
 	"github.com/teamctl/teamctl/worktree"
@@ -43,6 +44,9 @@ func (s *Supervisor) reconcile(m *member) {
 		case team.Backoff:
 			s.after("backoff:"+m.row.SessionKey, s.policy.PauseLeft(s.clock, s.cfg.Layout.Bundle(m.row.Name), m.row), retry{m.row.SessionKey})
 		case team.Pending, team.Exited, team.Starting:
+			if m.owesUp() { // it lives, and is up once its row says so
+				return
+			}
 			s.begin(m)
 		case team.Failed, team.Completed, team.Killed:
 			// nothing automatic: a person starts it again
@@ -347,12 +351,20 @@ func (d startDone) apply(s *Supervisor) {
 	if m.again = d.again; d.tree != nil {
 		m.notes = d.tree.Notes
 	}
-	s.writeUp(m, d)
+	now := s.clock.Wall().UnixMilli()
+	p := ledger.MemberPatch{StartedAt: &now}
+	if m.restarting && !m.first {
+		n := m.row.Restarts + 1
+		p.Restarts = &n
+	}
+	if d.tree != nil {
+		p.Worktree, p.Branch, p.Base = &d.tree.Path, &d.tree.Branch, &d.tree.Base
+	}
+	s.writeUp(m, p)
 	m.first, m.restarting = false, false
 	s.log.Info("up", "member", m.row.Name, "pid", d.at.Proc().Agent.PID, "pane", d.at.Pane().PaneID, "generation", d.generation)
 	s.watch(m)
-	s.awaitReady(m)
-	s.openChannel(m)
+	s.attend(m)
 	s.publisher.Publish()
 	s.answerUp(m, nil)
 	if m.stop != nil {
@@ -362,37 +374,51 @@ func (d startDone) apply(s *Supervisor) {
 	s.reconcile(m)
 }
 
-// writeUp records a start in the ledger. The process is alive and its bundle says so: if the
-// ledger does not accept it now, the write is retried.
-func (s *Supervisor) writeUp(m *member, d startDone) {
-	running, pid, pane := team.Running, d.at.Proc().Agent.PID, d.at.Pane().PaneID
+// owesUp reports whether a living generation's row does not say yet that it is up.
+func (m *member) owesUp() bool { return m.at != nil && m.row.Observed == team.Starting }
+
+// writeUp records in the ledger that a generation is up, with what p says besides. The process is
+// alive and its bundle says so: if the ledger does not accept it now, the write is retried.
+func (s *Supervisor) writeUp(m *member, p ledger.MemberPatch) {
+	running, pid, pane := team.Running, m.at.Proc().Agent.PID, m.at.Pane().PaneID
 	if pane != m.row.PaneID { // a reused pane keeps its position
 		s.notHidden(m.row.PaneID, pane)
 	}
-	now := s.clock.Wall().UnixMilli()
-	p := ledger.MemberPatch{Observed: &running, PID: &pid, PaneID: &pane, StartedAt: &now}
-	if m.restarting && !m.first {
-		n := m.row.Restarts + 1
-		p.Restarts = &n
-	}
-	if d.tree != nil {
-		p.Worktree, p.Branch, p.Base = &d.tree.Path, &d.tree.Branch, &d.tree.Base
-	}
+	p.Observed, p.PID, p.PaneID = &running, &pid, &pane
 	if s.patch(m, p) != nil {
-		s.after("retell:"+d.session, time.Second, retell{d})
+		s.after("retell:"+m.row.SessionKey, time.Second, retell{m.row.SessionKey, m.row.Generation, p})
 	}
 }
 
 // retell records a start in the ledger again.
-type retell struct{ startDone }
+type retell struct {
+	session, generation string
+	p                   ledger.MemberPatch
+}
 
 func (r retell) apply(s *Supervisor) {
-	if m := s.members[r.session]; m != nil && m.row.Generation == r.generation && m.row.Observed == team.Starting {
-		s.writeUp(m, r.startDone)
-		if m.row.Observed == team.Running {
-			s.awaitReady(m) // earlier observations could not be recorded
-		}
+	m := s.members[r.session]
+	if m == nil || m.row.Generation != r.generation || !m.owesUp() {
+		return
 	}
+	s.writeUp(m, r.p)
+	if m.owesUp() {
+		return
+	}
+	s.attend(m)
+	s.reconcile(m) // for requests that came meanwhile
+}
+
+// attend begins to deliver to a generation that is up, and waits until it takes messages. A row
+// that does not say that it is up takes neither its readiness nor its channel: writeUp comes first.
+func (s *Supervisor) attend(m *member) {
+	if m.owesUp() {
+		return
+	}
+	if !m.row.Ready && !state.Paused(m.row) {
+		s.awaitReady(m)
+	}
+	s.openChannel(m)
 }
 
 // startFailed rolls back a first start, and counts any other as a failure.
