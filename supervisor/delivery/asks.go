@@ -165,16 +165,30 @@ func (d *Delivery) answerAsk(id int64) {
 			name := m.row.Name
 			d.Bus.Go("ask brought "+name, func(ctx context.Context) func() {
 				how := d.bring(ctx, c, name, request, id)
-				return func() { d.askBrought(c, request, id, how) }
+				return func() { d.askBrought(session, c, request, id, how) }
 			})
 		}
 	}
 }
 
-// bring answers one request, if it has been decided.
+// answerTimer is the timer for the next attempt at answers that are owed.
+func answerTimer(session string) string { return "answer:" + session }
+
+// tryAgainIn returns the pause before what has failed that many times in a row is tried again.
+func tryAgainIn(failed int) time.Duration {
+	const first, most = time.Second, time.Minute
+	return min(first<<min(failed-1, 6), most)
+}
+
+// bring answers one request, if it has been decided. An answer that may still reach the agent stays
+// owed: only the channel's CodeNotFound says that the request is gone.
 func (d *Delivery) bring(ctx context.Context, c *conn, name, request string, id int64) bringing {
 	a, err := d.team.Ledger.Approval(ctx, strconv.FormatInt(id, 10))
-	if err != nil || a.State == ledger.ApprovalPending {
+	if err != nil {
+		d.team.Log.Warn("read an answer", "member", name, "request", request, "err", err)
+		return stillOwed
+	}
+	if a.State == ledger.ApprovalPending {
 		return undecided
 	}
 	if a.State == ledger.ApprovalExpired && a.AnsweredBy == a.Name { // withdrawn by its own agent
@@ -187,7 +201,7 @@ func (d *Delivery) bring(ctx context.Context, c *conn, name, request string, id 
 	with, err := approval.GrantedWith(ctx, d.team.Ledger, a)
 	if err != nil {
 		d.team.Log.Warn("answer", "member", name, "request", request, "err", err)
-		return undecided
+		return stillOwed
 	}
 	if len(with.Input) > 0 { // a channel can only permit or deny, not change the input
 		r.Allow, r.Feedback = false, approval.OtherInput(with.Input)
@@ -198,9 +212,7 @@ func (d *Delivery) bring(ctx context.Context, c *conn, name, request string, id 
 	err = c.Answer(ctx, r)
 	if err != nil && !team.IsCode(err, team.CodeNotFound) {
 		d.team.Log.Warn("answer", "member", name, "request", request, "err", err)
-		if team.ReasonOf(err) == "no_dialog" {
-			return noDialog
-		}
+		return stillOwed
 	}
 	d.noteAnswered(ctx, a, err)
 	return brought
@@ -211,21 +223,30 @@ type bringing int
 
 const (
 	undecided bringing = iota
-	noDialog           // it may still appear: the next observation retries
+	stillOwed          // the next observation retries, or a timer: its dialog may still appear
 	brought            // or no longer needed
 )
 
 // askBrought handles the result of an attempt to send an answer.
-func (d *Delivery) askBrought(c *conn, request string, id int64, how bringing) {
+func (d *Delivery) askBrought(session string, c *conn, request string, id int64, how bringing) {
 	again := c.brings[id]
 	delete(c.brings, id)
 	switch {
 	case how == brought:
 		delete(c.asked, request)
+		c.failed = 0
 	case again:
 		d.answerAsk(id)
-	case how == noDialog && !slices.Contains(c.owed, id):
+	case how == stillOwed && !slices.Contains(c.owed, id):
 		c.owed = append(c.owed, id)
+		if name := answerTimer(session); !d.Bus.Armed(name) {
+			c.failed++
+			d.Bus.After(name, tryAgainIn(c.failed), func() {
+				if m := d.of(session); m != nil {
+					d.answerOwed(m)
+				}
+			})
+		}
 	}
 }
 

@@ -63,6 +63,7 @@ type conn struct {
 	asked      map[string]int64  // approval by the agent's own request id; -1: not queued yet
 	early      map[string]string // requests withdrawn while they were being queued, with the reason
 	owed       []int64           // approvals whose answer could not be sent yet
+	failed     int               // attempts to send one, in a row
 	brings     map[int64]bool    // approvals whose answer is being sent; true: try again afterwards
 }
 
@@ -147,6 +148,7 @@ func (d *Delivery) SetMode(session string) string {
 // Closed closes the channel of a generation that has ended.
 func (d *Delivery) Closed(session string) {
 	d.Bus.After(limitTimer(session), 0, nil)
+	d.Bus.After(answerTimer(session), 0, nil)
 	if w := d.ways[session]; w != nil {
 		d.close(w)
 	}

@@ -3,6 +3,7 @@ package delivery
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -377,6 +378,75 @@ func TestAnswerWaitsForItsDialog(t *testing.T) {
 	if _, replies, _ := r.ch.count(); replies != 2 {
 		t.Errorf("%d attempts", replies)
 	}
+}
+
+// An answer that the channel cannot bring, or that cannot be read, is owed: it is tried again after
+// a growing pause though nothing is seen of the agent, and only the channel says that it comes too
+// late.
+func TestAnswerIsOwedUntilItIsBrought(t *testing.T) {
+	t.Parallel()
+	for _, gone := range []bool{false, true} {
+		fails := 3
+		r := open(t, &channel{answer: func(team.Reply) error {
+			if fails--; fails > 0 {
+				return team.Errorf(team.CodeUnavailable, "its server is not reached")
+			}
+			if gone {
+				return team.Errorf(team.CodeNotFound, "it is over")
+			}
+			return nil
+		}})
+		a := r.ask("perm-1")
+		text, err := inbox.Encode(inbox.PermissionResponse{RequestID: a.RequestID, Approve: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.tm.Ledger.As(team.LeadName).Answer(t.Context(), ledger.AnswerIn{ID: a.ID, Approve: true, By: team.LeadName,
+			Message: &ledger.NewMessage{Kind: team.KindPermissionResponse, From: team.LeadName, RequestID: a.RequestID, Text: text, Summary: "answer"}}); err != nil {
+			t.Fatal(err)
+		}
+		c, whole := r.d.ways[r.session].conn, r.d.team.Ledger
+		r.d.team.Ledger = unreadable(t)
+		r.d.answerAsk(a.ID)
+		r.Await("owed", func() bool { return len(c.owed) == 1 })
+		r.d.team.Ledger = whole
+		for _, want := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second} {
+			r.Await("owed", func() bool { return len(c.owed) == 1 })
+			if got := r.Periods[answerTimer(r.session)]; got != want {
+				t.Errorf("gone %v: tried again in %s, want %s", gone, got, want)
+			}
+			r.Fire(answerTimer(r.session))
+		}
+		r.Await("brought", func() bool { return len(c.asked) == 0 })
+		mail, err := whole.Messages(t.Context(), ledger.MessageFilter{Kind: team.KindPermissionResponse})
+		if err != nil || len(mail) != 1 {
+			t.Fatal(mail, err)
+		}
+		want := team.Accepted
+		if gone {
+			want = team.Dropped
+		}
+		if d := r.delivery(mail[0].ID); d.State != want {
+			t.Errorf("gone %v: its mail is %s: %s", gone, d.State, d.Reason)
+		}
+		if _, replies, _ := r.ch.count(); replies != 3 || r.Armed(answerTimer(r.session)) || c.failed != 0 {
+			t.Errorf("gone %v: %d attempts, another one %v", gone, replies, r.Armed(answerTimer(r.session)))
+		}
+	}
+}
+
+// unreadable returns a ledger of which nothing can be read or written.
+func unreadable(t *testing.T) *ledger.Ledger {
+	t.Helper()
+	dir := t.TempDir()
+	db, err := ledger.Open(t.Context(), filepath.Join(dir, "ledger.db"), ledger.Options{Create: true, LockPath: filepath.Join(dir, "lock")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return ledger.New(db, ledger.Direct(db))
 }
 
 // A request that its agent withdraws while the answer is looked up is not answered: the agent's next

@@ -47,6 +47,7 @@ type appServer struct {
 	status threadStatus
 	seen   map[string]string        // message id -> evidence that the thread has it
 	asks   map[string]serverRequest // by id of the Ask
+	caught bool                     // the requests that were open when it subscribed have come again
 	tried  map[string]bool          // messages sent on this connection
 	mode   team.Mode                // mode to work in
 	moved  bool                     // send the mode with every turn: the thread has or had another one
@@ -184,7 +185,7 @@ func (a *appServer) session(ctx context.Context) (up bool) {
 		}
 	}
 	a.mu.Lock()
-	a.conn, a.joined, a.turn, a.status = nil, false, "", threadStatus{}
+	a.conn, a.joined, a.caught, a.turn, a.status = nil, false, false, "", threadStatus{}
 	a.broken, a.unsaid = false, false
 	for i := range a.steered { // the end of their turns was not observed
 		a.steered[i].lost = true
@@ -260,6 +261,9 @@ func (a *appServer) look(ctx context.Context, conn *rpc) {
 		a.f.Log.Warn("thread not read", "member", a.f.Name, "err", err)
 		return
 	}
+	a.mu.Lock()
+	a.caught = a.joined && a.thread == id
+	a.mu.Unlock()
 	if owes {
 		a.giveAgain(ctx, conn, id)
 	}
@@ -309,7 +313,7 @@ func (a *appServer) adopt(t thread) {
 	a.mu.Lock()
 	fresh := a.thread != t.ID
 	if fresh {
-		a.thread, a.joined, a.turn = t.ID, false, ""
+		a.thread, a.joined, a.caught, a.turn = t.ID, false, false, ""
 		clear(a.asks)
 	}
 	a.mu.Unlock()
@@ -541,11 +545,14 @@ func (a *appServer) SetMode(mode team.Mode) string {
 // Answer implements courier.Channel.
 func (a *appServer) Answer(ctx context.Context, r team.Reply) error {
 	a.mu.Lock()
-	conn := a.conn
+	conn, caught := a.conn, a.caught
 	req, ok := a.asks[r.ID]
 	a.mu.Unlock()
 	if conn == nil {
 		return team.Errorf(team.CodeUnavailable, "answer %s: its app-server is not reached", a.f.AgentID)
+	}
+	if !ok && !caught {
+		return team.Errorf(team.CodeUnavailable, "answer %s: its app-server has not shown its open requests yet", a.f.AgentID)
 	}
 	if !ok {
 		return team.Errorf(team.CodeNotFound, "answer %s: request %s no longer needs an answer", a.f.AgentID, r.ID)

@@ -201,6 +201,28 @@ func TestAppServerApproval(t *testing.T) {
 	}
 }
 
+// An answer that is tried at every observation after the connection was lost is never taken for one
+// that comes too late: the app-server sends the open request again only after others.
+func TestAppServerAnswerOverALostConnection(t *testing.T) {
+	t.Parallel()
+	r := codexRig(t)
+	s := startCodex(t, r, true)
+	a, err := newAppServer(r.facts, r.Answering(t), patience{askWithin, askAtWork, askAtRest})
+	r.Use(t, a, err)
+	a.start()
+	r.Wait(t, "the thread", 0, ready)
+	from := r.Mark()
+	r.Deliver(t, false, "m1", "@@shell touch it\n@@say over")
+	o := r.Wait(t, "the question", from, func(o team.Observation) bool { return o.Ask != nil })
+	from = r.Mark()
+	r.Owes(o.Ask.ID, couriertest.Is(team.ActivityUnknown))
+	s.Drop()
+	r.Wait(t, "idle", from, couriertest.Is(team.Idle))
+	if !r.Exists("it") {
+		t.Error("the command did not run")
+	}
+}
+
 // A tool of another MCP server asks by a form, further permissions by a request of their own: both
 // are requested and answered like a command.
 func TestAppServerOtherApprovals(t *testing.T) {

@@ -142,6 +142,12 @@ type Rig struct {
 	Dir   string
 	Model *fakemodel.Server
 	Ch    Channel
+
+	owes struct { // what Answering has to answer
+		sync.Mutex
+		id    string
+		since func(team.Observation) bool // nil: it has matched
+	}
 }
 
 // New returns a rig without a channel.
@@ -174,6 +180,35 @@ func (r *Rig) Use(t *testing.T, ch Channel, err error) {
 	}
 	r.Ch = ch
 	t.Cleanup(ch.Close)
+}
+
+// Answering returns Report for a channel whose request is answered as a supervisor does it that owes
+// the answer: the request that Owes names is allowed at an observation, and at every later one until
+// the channel has taken the answer. That the request is gone is an error of the test.
+func (r *Rig) Answering(t *testing.T) func(team.Observation) {
+	return func(o team.Observation) {
+		r.Report(o)
+		r.owes.Lock()
+		defer r.owes.Unlock()
+		if r.owes.id == "" || r.owes.since != nil && !r.owes.since(o) {
+			return
+		}
+		r.owes.since = nil
+		err := r.Ch.Answer(t.Context(), team.Reply{ID: r.owes.id, For: team.WaitPermission, Allow: true})
+		if team.IsCode(err, team.CodeNotFound) {
+			t.Errorf("after %q: %v", o.Source, err)
+		}
+		if err == nil {
+			r.owes.id = ""
+		}
+	}
+}
+
+// Owes has a request answered by Answering, first at the next observation that matches.
+func (r *Rig) Owes(id string, since func(team.Observation) bool) {
+	r.owes.Lock()
+	defer r.owes.Unlock()
+	r.owes.id, r.owes.since = id, since
 }
 
 // Deliver delivers messages, given as pairs of id and text.

@@ -52,6 +52,7 @@ type server struct {
 	regiven  map[string]string  // our message taken away by a compaction -> its replacement
 	doubt    bool               // there was a compaction, and its effect is not known yet
 	asks     map[string]team.WaitFor
+	listed   bool // the requests that were open when the connection began are in asks
 	busy     bool
 	stamp    string // newest id of the session
 	mode     team.Mode
@@ -255,7 +256,7 @@ func (s *server) begin(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	s.mu.Lock()
-	s.session, s.up = id, true
+	s.session, s.up, s.listed = id, true, false
 	clear(s.asks)
 	s.mu.Unlock()
 	s.see(team.Observation{Ready: true, Conversation: id, Source: "session"})
@@ -344,6 +345,9 @@ func (s *server) sync(ctx context.Context, id string) error {
 	for _, a := range questions {
 		s.asked(a, team.WaitQuestion)
 	}
+	s.mu.Lock()
+	s.listed = true
+	s.mu.Unlock()
 	return nil
 }
 
@@ -549,7 +553,11 @@ func (s *server) Interrupt(ctx context.Context) error {
 func (s *server) Answer(ctx context.Context, r team.Reply) error {
 	s.mu.Lock()
 	what, ok := s.asks[r.ID]
+	listed := s.listed
 	s.mu.Unlock()
+	if !ok && !listed {
+		return team.Errorf(team.CodeUnavailable, "answer %s: its server has not listed its open requests yet", s.f.AgentID)
+	}
 	if !ok {
 		return team.Errorf(team.CodeNotFound, "answer %s: request %s no longer needs an answer", s.f.AgentID, r.ID)
 	}

@@ -158,6 +158,28 @@ func TestServerApproval(t *testing.T) {
 	}
 }
 
+// An answer that is tried at every observation after the connection was lost is never taken for one
+// that comes too late: the server is asked for its open requests after others.
+func TestServerAnswerOverALostConnection(t *testing.T) {
+	t.Parallel()
+	r, addr := openCodeRig(t)
+	server := startOpenCode(t, r, addr, true)
+	s := newServer(r.facts, r.Answering(t))
+	r.Use(t, s, nil)
+	s.start()
+	r.Wait(t, "the session", 0, up)
+	from := r.Mark()
+	r.Deliver(t, false, "m1", "@@shell touch it\n@@say over")
+	o := r.Wait(t, "the question", from, func(o team.Observation) bool { return o.Ask != nil })
+	from = r.Mark()
+	r.Owes(o.Ask.ID, up)
+	server.Drop()
+	r.Wait(t, "idle", from, couriertest.Is(team.Idle))
+	if !r.Exists("it") {
+		t.Error("the command did not run")
+	}
+}
+
 func TestServerInterrupt(t *testing.T) {
 	t.Parallel()
 	r, addr := openCodeRig(t)
