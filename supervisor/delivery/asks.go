@@ -38,25 +38,59 @@ func (d *Delivery) askFor(m *recipient, a team.Ask) {
 		return
 	}
 	c.asked[a.ID] = -1
+	d.queue(row, c, kind, a, 0)
+}
+
+// queue queues a request beside the loop. A program may report a request only once, so one that
+// cannot be recorded now is tried again while its channel lives, after failed attempts so far.
+func (d *Delivery) queue(row ledger.Member, c *conn, kind ledger.ApprovalKind, a team.Ask, failed int) {
 	d.Bus.Go("ask queued "+row.Name, func(ctx context.Context) func() {
 		id, err := d.queueAsk(ctx, row, kind, a)
-		if err != nil {
-			d.team.Log.Warn("queue an approval", "member", row.Name, "request", a.ID, "err", err)
-			return nil
+		if err == nil {
+			return func() { d.askQueued(row.SessionKey, c, a.ID, id) }
 		}
-		return func() { d.askQueued(row.SessionKey, c, a.ID, id) }
+		d.team.Log.Warn("queue an approval", "member", row.Name, "request", a.ID, "err", err)
+		return func() { d.askNotQueued(row.SessionKey, c, kind, a, failed+1, err) }
 	})
 }
 
-func (d *Delivery) queueAsk(ctx context.Context, row ledger.Member, kind ledger.ApprovalKind, a team.Ask) (int64, error) {
-	open, err := d.team.Ledger.Approvals(ctx, ledger.ApprovalFilter{Session: row.SessionKey})
-	if err != nil {
-		return 0, err
+// askNotQueued handles a request that could not be recorded, for that many times.
+func (d *Delivery) askNotQueued(session string, c *conn, kind ledger.ApprovalKind, a team.Ask, failed int, why error) {
+	if m := d.of(session); m == nil || m.conn != c {
+		return
 	}
-	for _, o := range open {
-		if o.RequestID == a.ID {
-			return o.ID, nil
+	if neverQueued(why) {
+		return // its mark stays: the same request would be refused again
+	}
+	d.Bus.After(askTimer(session, a.ID), tryAgainIn(failed), func() {
+		m := d.of(session)
+		if m == nil || m.conn != c {
+			return
 		}
+		if _, settled := c.early[a.ID]; settled { // nobody was asked
+			delete(c.asked, a.ID)
+			delete(c.early, a.ID)
+			return
+		}
+		d.queue(m.row.Member, c, kind, a, failed)
+	})
+}
+
+// askTimer is the timer for the next attempt to queue a request.
+func askTimer(session, request string) string { return "ask:" + session + ":" + request }
+
+// neverQueued reports whether the ledger refuses a request for what it is.
+func neverQueued(err error) bool {
+	return team.IsCode(err, team.CodeInvalid) || team.IsCode(err, team.CodeDenied) || team.ReasonOf(err) == team.ReasonRequestTaken
+}
+
+func (d *Delivery) queueAsk(ctx context.Context, row ledger.Member, kind ledger.ApprovalKind, a team.Ask) (int64, error) {
+	there, err := d.team.Ledger.Approval(ctx, a.ID)
+	switch {
+	case err == nil && there.RequestID == a.ID && there.Session == row.SessionKey:
+		return there.ID, nil
+	case err != nil && !team.IsCode(err, team.CodeNotFound):
+		return 0, err
 	}
 	in := ledger.AskIn{Session: row.SessionKey, Kind: kind, RequestID: a.ID, Subject: a.Tool}
 	words := a.Description

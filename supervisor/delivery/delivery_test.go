@@ -357,6 +357,48 @@ func TestPermissionIsAnsweredOnce(t *testing.T) {
 	}
 }
 
+// A request that its agent reports only once is queued again if it could not be recorded, unless the
+// agent has withdrawn it meanwhile, or the ledger refuses it for what it is.
+func TestAskIsQueuedAgain(t *testing.T) {
+	t.Parallel()
+	r := open(t, &channel{})
+	c, whole := r.d.ways[r.session].conn, r.d.team.Ledger
+	if _, err := whole.Ask(t.Context(), ledger.AskIn{Session: team.LeadSessionKey("", "t"), Kind: ledger.ApprovePermission, RequestID: "of-another", Subject: "x"}); err != nil {
+		t.Fatal(err)
+	}
+	asks := func(request string) {
+		t.Helper()
+		r.saw(team.Observation{Activity: team.Waiting, For: team.WaitPermission, Ask: &team.Ask{ID: request, For: team.WaitPermission, Tool: "Bash"}})
+	}
+	r.d.team.Ledger = unreadable(t)
+	asks("perm-1")
+	asks("perm-2")
+	for _, id := range []string{"perm-1", "perm-2"} {
+		r.Await("not queued", func() bool { return r.Armed(askTimer(r.session, id)) })
+	}
+	r.Fire(askTimer(r.session, "perm-1"))
+	r.Await("not queued again", func() bool { return r.Armed(askTimer(r.session, "perm-1")) })
+	if d := r.Periods[askTimer(r.session, "perm-1")]; d != 2*time.Second {
+		t.Errorf("tried again in %s", d)
+	}
+	asks("perm-1") // its retry is on its way
+	r.d.team.Ledger = whole
+	r.saw(team.Observation{Activity: team.Working, Settled: "perm-2"})
+	r.Fire(askTimer(r.session, "perm-2"))
+	r.Fire(askTimer(r.session, "perm-1"))
+	r.Await("queued", func() bool { return c.asked["perm-1"] > 0 && len(c.brings) == 0 })
+	asks("of-another")
+	r.Done()
+	r.Await("refused", func() bool { return r.Waiting() == 0 })
+	all, err := whole.Approvals(t.Context(), ledger.ApprovalFilter{Session: r.session})
+	if err != nil || len(all) != 1 || all[0].RequestID != "perm-1" || all[0].ID != c.asked["perm-1"] {
+		t.Errorf("queued: %+v, %v", all, err)
+	}
+	if _, marked := c.asked["perm-2"]; marked || len(c.early) != 0 || r.Armed(askTimer(r.session, "of-another")) {
+		t.Errorf("left over: %v, %v, %v", c.asked, c.early, r.Timers)
+	}
+}
+
 // A dialog that is not drawn yet is answered at the next observation of the agent, and not before.
 func TestAnswerWaitsForItsDialog(t *testing.T) {
 	t.Parallel()
