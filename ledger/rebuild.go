@@ -60,7 +60,8 @@ type rebuilder struct {
 	whole map[string]bool // tables that were read completely from the damaged file
 }
 
-// Rebuild makes a new ledger from the remains of a damaged one.
+// Rebuild makes a new ledger from the remains of a damaged one. Without an error
+// the file alone, without a log next to it, is complete and on disk.
 func Rebuild(ctx context.Context, in RebuildIn) (res Rebuilt, err error) {
 	res = Rebuilt{Rows: map[string]int{}, Pages: map[string]int{}, Copied: map[string]int{}, Files: map[string]int{}}
 	db, err := Open(ctx, in.Out, Options{Create: true})
@@ -70,25 +71,72 @@ func Rebuild(ctx context.Context, in RebuildIn) (res Rebuilt, err error) {
 	if err := db.Close(); err != nil {
 		return res, err
 	}
-	sdb, err := sql.Open("sqlite3", (&url.URL{Scheme: "file", Path: in.Out, RawQuery: "mode=rw&_foreign_keys=off&_txlock=immediate"}).String())
-	if err != nil {
+	r := &rebuilder{in: in, res: &res, whole: map[string]bool{}}
+	if err := r.build(ctx); err != nil {
+		if isFull(err) {
+			err = db.asCoded("rebuild the ledger", err)
+		}
 		return res, err
+	}
+	return res, alone(in.Out)
+}
+
+// build writes the rows of the new ledger.
+func (r *rebuilder) build(ctx context.Context) (err error) {
+	sdb, err := sql.Open("sqlite3", (&url.URL{Scheme: "file", Path: r.in.Out, RawQuery: "mode=rw&_foreign_keys=off&_txlock=immediate"}).String())
+	if err != nil {
+		return err
 	}
 	defer func() { err = errors.Join(err, sdb.Close()) }()
-	r := &rebuilder{in: in, res: &res, whole: map[string]bool{}}
 	if r.out, err = sdb.Conn(ctx); err != nil {
-		return res, err
+		return err
 	}
 	defer func() { err = errors.Join(err, r.out.Close()) }()
-	if _, err := r.out.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
-		return res, err
+	if err := r.exec(ctx, "BEGIN IMMEDIATE"); err != nil {
+		return err
 	}
 	// After a failure, closing the connection rolls everything back.
 	if err := r.fill(ctx); err != nil {
-		return res, fmt.Errorf("rebuild the ledger: %w", err)
+		return fmt.Errorf("rebuild the ledger: %w", err)
 	}
-	_, err = r.out.ExecContext(ctx, "COMMIT")
-	return res, err
+	if err := r.exec(ctx, "COMMIT"); err != nil {
+		return err
+	}
+	return r.settle(ctx)
+}
+
+// settle moves the log into the database and checks the result. Closing the
+// connection would move it too, but SQLite reports no error of that: on a full
+// disk the database would stay incomplete, and the log that completes it would
+// not be renamed with it.
+func (r *rebuilder) settle(ctx context.Context) error {
+	var busy, log, moved int
+	if err := r.out.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &log, &moved); err != nil {
+		return fmt.Errorf("complete the new ledger: %w", err)
+	}
+	if busy != 0 || log != moved {
+		return team.Errorf(team.CodeTimeout, "complete the new ledger: another process has it open").WithReason(team.ReasonBusy)
+	}
+	if err := verifyCopy(ctx, r.out); err != nil {
+		return fmt.Errorf("the new ledger is not sound: %w", err)
+	}
+	return nil
+}
+
+// alone makes sure that a closed database is on disk and needs no log.
+func alone(path string) error {
+	fi, err := os.Stat(path + "-wal")
+	if ignoreMissing(err) != nil {
+		return err
+	}
+	if err == nil && fi.Size() > 0 {
+		return team.Errorf(team.CodeInternal, "%s is incomplete without its log", path)
+	}
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
 }
 
 // fill writes everything with triggers disabled, because they check row by row

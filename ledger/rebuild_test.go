@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
+
+	"github.com/teamctl/teamctl/team"
 )
 
 // A hole in the middle of a table loses only the rows in it; the copy fills it,
@@ -212,5 +215,41 @@ func TestRebuildReleasesClaimsWithoutEnd(t *testing.T) {
 	sound(t, again)
 	if n := must[Counts](t)(again.Counts(ctx)); n != (Counts{Pending: 2, Ready: 2, Claimed: 1}) {
 		t.Errorf("%+v", n)
+	}
+}
+
+// A disk that is full when the new ledger is moved from its log into its file
+// fails the recovery: the file alone would be accepted without the rows.
+func TestRebuildOnADiskThatGetsFull(t *testing.T) {
+	ctx := ctxFor(t)
+	l := newTeam(t)
+	var batch []NewTask
+	for i := range 200 {
+		batch = append(batch, NewTask{Subject: fmt.Sprint(i), Description: string(bytes.Repeat([]byte("d"), 3000))})
+	}
+	must[[]Task](t)(l.CreateTasks(ctx, batch, "lead"))
+	ok(t, l.Checkpoint(ctx))
+	in := RebuildIn{Out: filepath.Join(t.TempDir(), "new.db"), Damaged: l.db.path}
+	must[Rebuilt](t)(Rebuild(ctx, in))
+	whole, err := os.Stat(in.Out)
+	ok(t, err)
+	if left, err := filepath.Glob(in.Out + "-*"); err != nil || len(left) > 0 {
+		t.Errorf("left beside the new ledger: %q, %v", left, err)
+	}
+	in.Out = filepath.Join(t.TempDir(), "new.db")
+	var was syscall.Rlimit
+	ok(t, syscall.Getrlimit(syscall.RLIMIT_FSIZE, &was))
+	small := was
+	small.Cur = uint64(whole.Size()) - 4096 // the log is smaller: it has no pages of empty tables
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &small); err != nil {
+		t.Skipf("no file size limit here: %v", err)
+	}
+	_, err = Rebuild(ctx, in)
+	ok(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &was))
+	if err == nil {
+		t.Fatal("a ledger that did not fit was built")
+	}
+	if !isFull(err) || team.CodeOf(err) != team.CodeUnavailable {
+		t.Errorf("%s: %v", team.CodeOf(err), err)
 	}
 }
