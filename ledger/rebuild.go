@@ -18,8 +18,8 @@ import (
 // comes from the best source that has it:
 //
 //  1. the damaged file itself, read table by table in ranges of rows around
-//     unreadable ones;
-//  2. for the unreadable ranges, what SQLite's own recovery finds in its pages, if
+//     unreadable and invalid ones;
+//  2. for these ranges, what SQLite's own recovery finds in its pages, if
 //     the sqlite3 program is installed;
 //  3. for the same ranges, the newest intact copy, whose rows were correct when it
 //     was made;
@@ -207,8 +207,9 @@ func (r *rebuilder) sources(ctx context.Context, tables []string) error {
 			return err
 		}
 		holes := []hole{{}} // the whole table
+		read := &taker{}
 		if damaged.conn != nil {
-			if holes, err = r.take(ctx, damaged, t, holes, r.res.Rows); err != nil {
+			if read, holes, err = r.take(ctx, damaged, t, holes, r.res.Rows); err != nil {
 				return err
 			}
 		}
@@ -216,18 +217,24 @@ func (r *rebuilder) sources(ctx context.Context, tables []string) error {
 		if len(holes) == 0 {
 			continue
 		}
+		// SQLite's recovery reads the same rows where the file is readable.
+		unread := slices.DeleteFunc(slices.Clone(holes), func(h hole) bool { return h.invalid })
 		found := 0
 		for _, from := range []struct {
 			source
+			holes []hole
 			count map[string]int
-		}{{pages, r.res.Pages}, {spare, r.res.Copied}} {
+		}{{pages, unread, r.res.Pages}, {spare, holes, r.res.Copied}} {
 			if from.conn == nil {
 				continue
 			}
-			if _, err := r.take(ctx, from.source, t, holes, from.count); err != nil {
+			if _, _, err := r.take(ctx, from.source, t, from.holes, from.count); err != nil {
 				return err
 			}
 			found += from.count[name]
+		}
+		if err := read.keepDoubted(ctx); err != nil {
+			return err
 		}
 		if damaged.conn != nil {
 			r.hole(name, found)
