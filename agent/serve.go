@@ -105,6 +105,7 @@ type server struct {
 	woken   chan struct{} // closed at the next change; nil while no turn waits
 	next    int64         // due time of the next queued turn, Unix milliseconds; 0: none
 	told    int64         // id of the newest typed line whose delay was shown
+	renewed time.Time     // when the leases of the running turns were last known to be fresh
 }
 
 // running is a running turn.
@@ -243,6 +244,9 @@ func (s *server) claimTurns(ctx context.Context) error {
 func (s *server) start(ctx context.Context, turn ledger.ClaimedTurn) *running {
 	c, cancel := context.WithCancelCause(ctx)
 	r := &running{job: turn.Job, cancel: cancel}
+	if len(s.running) == 0 {
+		s.renewed = time.Now() // its claim has set the lease; those of turns that begin later are newer
+	}
 	s.running[r] = true
 	go func() {
 		r.out, r.err = s.in.Turns.Turn(c, turn, &desk{server: s, run: r})
@@ -340,10 +344,11 @@ func (s *server) endTurns(cause error) {
 // await returns when there is something to do. It serves the asks of turns meanwhile.
 func (s *server) await(ctx context.Context) error {
 	var retry, look, renew <-chan time.Time
-	if len(s.running) > 0 {
-		t := time.NewTicker(renewEvery)
-		defer t.Stop()
-		renew = t.C
+	var renewal *time.Timer
+	if len(s.running) > 0 { // after the last renewal, not after this call began: in a busy team each call is shorter
+		renewal = time.NewTimer(renewEvery - time.Since(s.renewed))
+		defer renewal.Stop()
+		renew = renewal.C
 	}
 	if wait := s.pause(); wait > 0 {
 		t := time.NewTimer(wait)
@@ -400,16 +405,23 @@ func (s *server) await(ctx context.Context) error {
 		case <-look:
 			s.lastLook = time.Now()
 			return s.lookQueue(ctx)
-		case <-renew: // a running supervisor renews them too
-			c, cancel := context.WithTimeout(ctx, writeLimit)
-			_, _ = s.in.Sessions.RenewTurns(c, s.id.Session, s.id.Generation, ledger.Lease)
-			_, _ = s.env.Ledger.RenewLeases(c, []string{s.id.Session}, ledger.Lease)
-			cancel()
+		case <-renew:
+			s.renew(ctx)
+			renewal.Reset(renewEvery)
 		case <-retry:
 			s.due = true
 			return nil
 		}
 	}
+}
+
+// renew renews the leases of the member's running turns, which nothing else does, and of its tasks.
+func (s *server) renew(ctx context.Context) {
+	c, cancel := context.WithTimeout(ctx, writeLimit)
+	defer cancel()
+	s.renewed = time.Now() // also after an error: the next one is due in time, and a lease lasts for several
+	_, _ = s.in.Sessions.RenewTurns(c, s.id.Session, s.id.Generation, ledger.Lease)
+	_, _ = s.env.Ledger.RenewLeases(c, []string{s.id.Session}, ledger.Lease)
 }
 
 // pause returns the time until the next scheduled action; 0: none.
