@@ -62,7 +62,8 @@
 // EndTurn, SteerTurn and TakeIn may also claim what comes next, and Answered may
 // begin a call. Each is one transaction. Input is single by its source.
 // RecoverTurns, and the release of a dead owner, queue turns of dead processes
-// again: results that are there are used, a call that was begun gets a result
+// again, and so does an expired lease unless the generation is observed alive:
+// results that are there are used, a call that was begun gets a result
 // that says so, one that only reads is asked for again. An answer is refused
 // while a call has no result, so a transcript is at any moment one that a model
 // takes.

@@ -8,13 +8,14 @@ import (
 const (
 	sqlLeaseRenew = `UPDATE tasks SET leaseUntil = ? WHERE owner = ? AND status IN ('claimed', 'in_progress') AND coalesce(leaseUntil, 0) < ? AND review IS NULL AND verification IS NULL`
 	// A supervised owner that is alive keeps its task even if its lease was not
-	// renewed: the supervisor was away, the agent was not. The lead is not a
-	// child of the supervisor, so its row does not show whether it is alive.
+	// renewed: the supervisor was away, the agent was not.
 	sqlLeaseLapsed = `SELECT id FROM tasks INDEXED BY idx_tasks_lease
 		WHERE leaseUntil IS NOT NULL AND leaseUntil < ? AND status IN ('claimed', 'in_progress') AND verification IS NULL
-		AND NOT EXISTS (SELECT 1 FROM members m WHERE m.sessionKey = tasks.owner AND m.removedAt IS NULL
-			AND m.role = 'member' AND m.observed IN ('starting', 'running'))
+		AND NOT EXISTS (SELECT 1 FROM members m WHERE m.sessionKey = tasks.owner AND ` + supervisedAlive + `)
 		ORDER BY seq`
+	// The lead is not a child of the supervisor, so its row does not show whether
+	// it is alive.
+	supervisedAlive = `m.removedAt IS NULL AND m.role = 'member' AND m.observed IN ('starting', 'running')`
 	sqlOwnerHolds    = `SELECT id FROM tasks WHERE owner = ? AND status IN ('claimed', 'in_progress') AND review IS NULL AND verification IS NULL ORDER BY seq`
 	sqlOwnerAssigned = `UPDATE tasks SET owner = NULL, ownerName = NULL WHERE owner = ? AND status = 'pending'`
 )
@@ -28,8 +29,10 @@ func (l *Ledger) RenewLeases(ctx context.Context, sessions []string, lease time.
 	return write[int64](ctx, l, opLeasesRenew, renewArgs{sessions, lease})
 }
 
-// ExpireLeases returns tasks with an expired lease to pending, unless their
-// owner is a supervised member observed alive. It returns their ids.
+// ExpireLeases returns tasks with an expired lease to pending, and queues turns
+// with one again, unless their owner is a supervised member observed alive; a
+// turn is its only while the generation is the same. It returns the ids of the
+// tasks.
 func (l *Ledger) ExpireLeases(ctx context.Context) ([]string, error) {
 	return write[[]string](ctx, l, opLeasesExpire, none{})
 }

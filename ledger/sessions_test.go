@@ -336,6 +336,73 @@ func TestTurnsOfDeadOwners(t *testing.T) {
 	}
 }
 
+// A living process keeps its turns, whatever the clock did to their leases: nobody else works on
+// them, and it renews them soon. The turns of every other process come back.
+func TestTurnsOfLivingOwners(t *testing.T) {
+	t.Parallel()
+	const child = "agent:scout:subagent:0"
+	for name, c := range map[string]struct {
+		observed []team.Observed
+		gen      string // of the member's row
+		session  string
+		stays    bool
+	}{
+		"running":              {[]team.Observed{team.Starting, team.Running}, "g1", devKey, true},
+		"starting":             {[]team.Observed{team.Starting}, "g1", devKey, true},
+		"a child's":            {[]team.Observed{team.Starting, team.Running}, "g1", child, true},
+		"started again":        {[]team.Observed{team.Starting, team.Running}, "g2", devKey, false},
+		"a child's, again":     {[]team.Observed{team.Starting, team.Running}, "g2", child, false},
+		"not supervised":       {nil, "", devKey, false},
+		"exited":               {[]team.Observed{team.Starting, team.Running, team.Exited}, "g1", devKey, false},
+		"waits for its start":  {[]team.Observed{team.Starting, team.Running, team.Exited, team.Backoff}, "g1", devKey, false},
+		"the lead's, no child": {[]team.Observed{team.Starting, team.Running}, "g1", leadKey, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newSessionRig(t)
+			clock := &clock{time.UnixMilli(1_000_000_000)}
+			r.now = clock.now
+			owner := devKey
+			if c.session == leadKey {
+				owner = leadKey
+			}
+			for i, o := range c.observed {
+				p := MemberPatch{SessionKey: owner, Observed: &o}
+				if i == 0 {
+					p.Generation = &c.gen
+				}
+				must[Member](t)(r.UpdateMember(r.ctx, p))
+			}
+			if c.session == child {
+				r.open(NewSession{Key: child, Owner: devKey})
+			}
+			r.says(c.session, "go")
+			turn := r.mustClaim(owner, "g1").Job
+			clock.advance(Lease - time.Millisecond)
+			must[[]string](t)(r.ExpireLeases(r.ctx))
+			if j := must[TurnJob](t)(r.TurnJob(r.ctx, turn.ID)); j.State != team.TurnRunning {
+				t.Fatalf("recovered before its lease has expired: %+v", j)
+			}
+			clock.advance(8 * time.Hour) // the machine was suspended
+			must[[]string](t)(r.ExpireLeases(r.ctx))
+			must[*Task](t)(r.Claim(r.ctx, ClaimIn{Owner: "foreign"})) // expires leases, too
+			if j := must[TurnJob](t)(r.TurnJob(r.ctx, turn.ID)); (j.State == team.TurnRunning) != c.stays || j.Crashes != 0 == c.stays {
+				t.Errorf("%s, %d crashes", j.State, j.Crashes)
+			}
+			if !c.stays {
+				return
+			}
+			if n := must[int64](t)(r.RenewTurns(r.ctx, devKey, "g1", Lease)); n != 1 {
+				t.Errorf("renewed %d", n)
+			}
+			must[[]string](t)(r.ReleaseOwner(r.ctx, devKey, "it died"))
+			if j := must[TurnJob](t)(r.TurnJob(r.ctx, turn.ID)); j.State != team.TurnQueued {
+				t.Errorf("of a dead process: %+v", j)
+			}
+		})
+	}
+}
+
 // Lanes bound the turns of the whole team; one that waits leaves its place to others.
 func TestLanes(t *testing.T) {
 	t.Parallel()

@@ -19,7 +19,13 @@ const (
 	sqlJobProgress = `UPDATE turn_jobs SET state = ?, reason = ?, crashes = ?, lease_until = 0, yielded = 0, generation = '', ended_at = ? WHERE id = ?`
 	sqlJobsOf      = `SELECT ` + jobCols + ` FROM turn_jobs WHERE state = 'running' AND generation <> ?2
 		AND session IN (SELECT session_key FROM sessions WHERE member = ?1) ORDER BY id`
-	sqlJobsExpired  = `SELECT ` + jobCols + ` FROM turn_jobs WHERE state = 'running' AND lease_until BETWEEN 1 AND ? ORDER BY id`
+	// As with tasks, a supervised process that is alive keeps its turns: after a suspension, or when
+	// the clock is set, their leases have expired before it could renew them. That of a later
+	// generation has recovered the turns that it found.
+	sqlJobsExpired = `SELECT ` + jobCols + ` FROM turn_jobs WHERE state = 'running' AND lease_until BETWEEN 1 AND ?
+		AND NOT EXISTS (SELECT 1 FROM sessions s JOIN members m ON m.sessionKey = s.member
+			WHERE s.session_key = turn_jobs.session AND m.generation = turn_jobs.generation AND ` + supervisedAlive + `)
+		ORDER BY id`
 	sqlJobAdvanced  = `SELECT s.last_seq > j.start_seq FROM turn_jobs j JOIN sessions s ON s.session_key = j.session WHERE j.id = ?`
 	sqlQueuedAny    = `SELECT EXISTS (SELECT 1 FROM turn_jobs WHERE session = ? AND state = 'queued' AND rank = 0 AND (input IS NULL OR not_before <= ?))`
 	sqlBacklogFacts = `SELECT count(*), coalesce(sum(kind <> 'finish'), 0), coalesce(max(hop), 0) FROM session_backlog WHERE session = ? AND entry IS NULL`
