@@ -77,6 +77,7 @@ type Supervisor struct {
 	lastSeq  int64              // newest event seen
 	timers   map[string]*time.Timer
 	quitting bool
+	moment   policy.Moment // of the last jump of the wall clock, or of the start
 	looking  time.Duration // duration of the last look at the ledger
 	traces   traces
 	serving
@@ -183,7 +184,7 @@ func (s *Supervisor) Start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.team, s.started = row, time.Now()
+	s.team, s.started, s.moment = row, time.Now(), s.clock.Now()
 	s.startServices(ctx)
 	_ = s.renames.Left(ctx) // logged; tried again before the member starts
 	rows, err := s.cfg.Ledger.Members(ctx, false)
@@ -256,14 +257,17 @@ func (s *Supervisor) loop(changes <-chan struct{}, stopChanges func()) {
 		case <-s.ctx.Done():
 			return
 		case <-changes:
+			s.lookForJump()
 			s.onLedgerChange()
 		case n, ok := <-notes:
 			if !ok {
 				notes = nil
 				continue
 			}
+			s.lookForJump()
 			s.onNote(n)
 		case msg := <-s.msgs:
+			s.lookForJump()
 			began := time.Now()
 			msg.apply(s)
 			s.trace(describe(msg), began)

@@ -32,6 +32,10 @@ type Service interface {
 	// Looked is called after the events of one look at the ledger; roster reports whether one of
 	// them was about a member. The rows of the roster are up to date then.
 	Looked(roster bool)
+	// Jumped is called when the wall clock has jumped against the timers, because the machine has
+	// slept or the clock was set; set is how far it was set forward. A timer that waits for a time of
+	// day must be armed again, and a time since then is not an age.
+	Jumped(set time.Duration)
 	// Busy reports whether the service has work left, which keeps an idle supervisor from exiting.
 	Busy() bool
 	// Close stops the service. Its work beside the loop ends with its context, and the supervisor
@@ -106,6 +110,9 @@ func (*Quiet) Event(ledger.Event) {}
 
 // Looked does nothing.
 func (*Quiet) Looked(bool) {}
+
+// Jumped does nothing.
+func (*Quiet) Jumped(time.Duration) {}
 
 // Busy returns false.
 func (*Quiet) Busy() bool { return false }

@@ -14,10 +14,12 @@ import (
 )
 
 // Clock returns the time. Its zero value is the machine's. Wall is for people and the ledger and
-// may be set by anyone. SinceBoot advances evenly across all supervisors of one boot.
+// may be set by anyone. SinceBoot advances evenly across all supervisors of one boot. Ran has an
+// arbitrary start and advances as Go's timers do: it stands still while the machine sleeps.
 type Clock struct {
 	Wall      func() time.Time
 	SinceBoot func() (bootID string, up time.Duration, err error)
+	Ran       func() time.Duration
 }
 
 // WithDefaults fills unset fields with the machine's clock.
@@ -27,6 +29,10 @@ func (c Clock) WithDefaults() Clock {
 	}
 	if c.SinceBoot == nil {
 		c.SinceBoot = sinceBoot
+	}
+	if c.Ran == nil {
+		began := time.Now()
+		c.Ran = func() time.Duration { return time.Since(began) }
 	}
 	return c
 }
