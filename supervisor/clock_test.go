@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor/policy"
+	"github.com/teamctl/teamctl/supervisor/services"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -87,4 +89,40 @@ func TestRanIsNotByTheWall(t *testing.T) {
 			t.Errorf("%s: ran %s; want %s", c.name, got, c.want)
 		}
 	}
+}
+
+// The wall clock jumps while a supervisor runs: a deadline that has passed is seen at the loop's
+// next message, although its timer has hours left.
+func TestFault14DeadlineAfterClockJump(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	c := &moved{boot: "this"}
+	r.clock = c.clock()
+	s := r.supervisor()
+	guest, _, err := r.led.AddMember(t.Context(), ledger.Member{
+		Name: "guest", Role: team.RoleExecutor, Desired: team.WantStopped, Spec: team.MemberSpec{Agent: team.AgentExternal},
+	}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := services.JoinedRequest(team.LeadName, guest, "done", time.Now().Add(time.Hour))
+	if err == nil {
+		_, _, err = r.mailer().Post(t.Context(), in)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	armed := func() bool {
+		d, err := s.Debug(t.Context())
+		return err == nil && slices.Contains(d.Timers, "joined")
+	}
+	eventually(t, armed)
+	c.move(2 * time.Hour)
+	eventually(t, func() bool {
+		if armed() { // each question is a message of the loop
+			return false
+		}
+		row, err := r.led.MemberBySession(t.Context(), guest.SessionKey)
+		return err == nil && row.RemovedAt != 0
+	})
 }

@@ -65,6 +65,13 @@ func (x *Expiry) Event(e ledger.Event) {
 	}
 }
 
+// Jumped checks the deadlines by the time of day.
+func (x *Expiry) Jumped(time.Duration) {
+	if x.Bus.Armed("approvals") {
+		x.Bus.After("approvals", time.Millisecond, x.look)
+	}
+}
+
 // look ends expired requests, and arms a timer for the next deadline.
 func (x *Expiry) look() {
 	x.Bus.Go("expire approvals", func(ctx context.Context) func() {

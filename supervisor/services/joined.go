@@ -102,6 +102,13 @@ func (j *Joined) Ready() { j.look() }
 // Asked is called when a program may have been asked to leave.
 func (j *Joined) Asked() { j.Bus.After(joinedTimer, time.Millisecond, j.look) }
 
+// Jumped checks the deadlines by the time of day.
+func (j *Joined) Jumped(time.Duration) {
+	if j.Bus.Armed(joinedTimer) {
+		j.Asked()
+	}
+}
+
 // Busy reports whether an answer is pending.
 func (j *Joined) Busy() bool { return j.looks > 0 || j.Bus.Armed(joinedTimer) }
 

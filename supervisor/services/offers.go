@@ -72,6 +72,13 @@ func (o *Offers) Event(e ledger.Event) {
 	o.later()
 }
 
+// Jumped searches again if it waits for a time.
+func (o *Offers) Jumped(time.Duration) {
+	if o.Bus.Armed("offers again") || o.Bus.Armed("offers after a failure") {
+		o.later()
+	}
+}
+
 // Looked forgets members that have left.
 func (o *Offers) Looked(roster bool) {
 	if !roster {

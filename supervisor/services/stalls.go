@@ -36,6 +36,13 @@ func (s *Stalls) Event(e ledger.Event) {
 	}
 }
 
+// Jumped looks again if a member may stall.
+func (s *Stalls) Jumped(time.Duration) {
+	if s.Bus.Armed("stalls") {
+		s.look()
+	}
+}
+
 // stalled is a member that has given no sign since a time.
 type stalled struct {
 	row   ledger.Member

@@ -46,6 +46,13 @@ func (u *Usage) watchLimits(all map[string]team.ProviderLimit) {
 	u.Bus.After("limits", next, u.limitsOver)
 }
 
+// Jumped waits again, by the time of day, for the end of a limit.
+func (u *Usage) Jumped(time.Duration) {
+	if u.Bus.Armed("limits") {
+		u.limitsOver()
+	}
+}
+
 // limitsOver closes the breakers of limits that have ended, if the team continues by itself.
 func (u *Usage) limitsOver() {
 	u.Bus.After("limits", 0, nil)

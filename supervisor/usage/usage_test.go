@@ -185,6 +185,24 @@ func TestLimitIsOver(t *testing.T) {
 	}
 }
 
+// The end of a limit is seen after a sleep, although the timer that waits for it stood still.
+func TestLimitIsOverAfterSleep(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	r.set(quota.SettingBudgets, team.Budgets{Resume: true})
+	r.u.Jumped(0) // nothing is waited for
+	r.u.Limited(r.List[2], team.Verdict{Activity: team.Limited, Since: time.Now(), Until: time.Now().Add(time.Hour)})
+	r.u.Limited(r.List[0], team.Verdict{Activity: team.Limited, Since: time.Now().Add(-time.Hour), Until: time.Now().Add(-time.Minute)})
+	r.Periods["limits"] = 0
+	r.u.Jumped(0)
+	if list := r.events(team.EventUsageResumed); len(list) != 1 || list[0].ID != "claude" {
+		t.Errorf("ended: %+v", list)
+	}
+	if d := r.Periods["limits"]; d < 59*time.Minute || d > time.Hour {
+		t.Errorf("the other one is waited for %s", d)
+	}
+}
+
 // What a killed supervisor had still to do for a limit that was ended in this run is done by the
 // next one: nobody reads its event again.
 func TestLimitEndedBeforeTheStart(t *testing.T) {
