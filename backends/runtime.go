@@ -33,8 +33,8 @@ func NotPrivate(what string, err error, hint string) error {
 	if !errors.As(err, &r) {
 		return team.Errorf(team.CodeUnavailable, "check %s: %w", what, err).WithHint(hint)
 	}
-	if r.Mend != "" {
-		hint = r.Mend
+	if r.Mend != nil {
+		hint = team.ShellLine(r.Mend)
 	}
 	return team.Errorf(team.CodeDenied, "%s is not private: %w", what, err).WithReason(ReasonNotPrivate).WithHint(hint)
 }

@@ -154,7 +154,7 @@ func (b *Box) trust(info fs.FileInfo, path string, want fs.FileMode) error {
 	}
 	if info.Mode().Perm()&0o002 != 0 && info.Mode()&fs.ModeSticky == 0 {
 		return team.Errorf(team.CodeDenied, "refuse %s: it is world-writable", path).
-			WithReason(team.ReasonHostileFile).WithHint("chmod o-w " + path)
+			WithReason(team.ReasonHostileFile).WithHint("chmod o-w " + team.ShellQuote(path))
 	}
 	return nil
 }

@@ -94,7 +94,7 @@ func (p Place) Refusal(dir string) error {
 	key := filepath.Base(dir)
 	if _, err := os.Lstat(filepath.Join(p.Path, "ledger.db")); err == nil {
 		return team.Errorf(team.CodeConflict, "%s is a copy of the team in %s and can only be read", dir, p.Path).
-			WithReason(team.ReasonTeamCopied).WithHint("work on the original: " + team.EnvHome + "=" + team.LayoutAt(p.Path).Home.Dir)
+			WithReason(team.ReasonTeamCopied).WithHint("work on the original: " + team.EnvHome + "=" + team.ShellQuote(team.LayoutAt(p.Path).Home.Dir))
 	}
 	return team.Errorf(team.CodeConflict, "the team in %s was moved from %s and can only be read", dir, p.Path).
 		WithReason(team.ReasonTeamMoved).WithHint("teamctl relocate " + key + ", if it was moved here")

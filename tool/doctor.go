@@ -326,7 +326,7 @@ func lostChecks() []Check {
 		if len(w.Left) > 0 {
 			text += "; members that could not be ended: " + agentNames(w.Left)
 		}
-		out = append(out, checked("team "+w.Team, "%s", text).warn("put the directory back from a backup, or rm "+path))
+		out = append(out, checked("team "+w.Team, "%s", text).warn("put the directory back from a backup, or rm "+team.ShellQuote(path)))
 	}
 	return out
 }
@@ -406,7 +406,7 @@ func walCheck(info TeamInfo) (_ Check, bad bool) {
 		return Check{}, false
 	}
 	return checked("team "+info.Key, "the ledger's log has %d MB: a program reads the ledger and does not end", fi.Size()>>20).
-		warn("see who has it open: lsof " + path), true
+		warn("see who has it open: lsof " + team.ShellQuote(path)), true
 }
 
 // leftovers returns registry entries without a directory, and directories that are not teams.

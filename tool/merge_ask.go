@@ -132,7 +132,7 @@ func (t *Team) askedIn(ctx context.Context, in MergeIn, g repoTrees, l *askedLan
 		}
 		if v.Branch == "" || v.Head == "" {
 			return notes, team.Errorf(team.CodeConflict, "%s is on no branch in %s", m.Name, m.Worktree).WithReason(team.ReasonDetached).
-				WithHint("git -C " + m.Worktree + " switch -c teamctl-" + m.Name)
+				WithHint("git -C " + team.ShellQuote(m.Worktree) + " switch -c teamctl-" + m.Name)
 		}
 		if v.Branch == into {
 			return notes, team.Errorf(team.CodeInvalid, "%s works on %s itself", m.Name, into).WithReason(team.ReasonNoTarget)

@@ -63,8 +63,8 @@ func homeHint() string {
 // placeCheck returns the doctor's check of a directory that must be private.
 func placeCheck(c Check, d private.Dir, hint string) Check {
 	wide, err := d.Check()
-	if r := (*private.Refusal)(nil); errors.As(err, &r) && r.Mend != "" {
-		hint = r.Mend
+	if r := (*private.Refusal)(nil); errors.As(err, &r) && r.Mend != nil {
+		hint = team.ShellLine(r.Mend)
 	}
 	switch {
 	case err != nil:
@@ -72,7 +72,7 @@ func placeCheck(c Check, d private.Dir, hint string) Check {
 		return c.fail(hint)
 	case wide != 0:
 		c.Detail = fmt.Sprintf("%s is open to others (%04o); the next command closes it", d.Path, 0o700|wide)
-		return c.warn("chmod 700 " + d.Path)
+		return c.warn("chmod 700 " + team.ShellQuote(d.Path))
 	}
 	return c
 }

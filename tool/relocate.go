@@ -129,7 +129,7 @@ func (t *Team) otherTeam(ctx context.Context, p ledger.Place) error {
 		return nil
 	}
 	return team.Errorf(team.CodeConflict, "%s is a copy: the team itself is in %s", t.Layout.Dir, p.Path).WithReason(team.ReasonTeamCopied).
-		WithHint("to use this copy instead, move the original away, or: " + team.EnvHome + "=" + team.LayoutAt(p.Path).Home.Dir + " teamctl delete " + t.Layout.Key)
+		WithHint("to use this copy instead, move the original away, or: " + team.EnvHome + "=" + team.ShellQuote(team.LayoutAt(p.Path).Home.Dir) + " teamctl delete " + t.Layout.Key)
 }
 
 // alone waits until the supervisor of the old directory has exited, which it does once it notices

@@ -140,7 +140,7 @@ func (u *upper) run(ctx context.Context) (err error) {
 		back := u.takeBack(ctx)
 		if team.ReasonOf(err) == team.ReasonSetup { // its log went with the team
 			err = team.Errorf(team.CodeOf(err), "%w", err).WithReason(team.ReasonSetup).
-				WithHint("try the command in a checkout of the repository, then teamctl up -f " + u.File)
+				WithHint("try the command in a checkout of the repository, then teamctl up -f " + team.ShellQuote(u.File))
 		}
 		if back != nil {
 			err = team.Errorf(team.CodeOf(err), "%w (and team %s could not be deleted again: %v)", err, key, back).
@@ -159,7 +159,7 @@ func (u *upper) check() error {
 	for _, m := range u.f.Members {
 		if m.Mode == team.ModeBypass && !u.Bypass {
 			return team.Errorf(team.CodeDenied, "%s of %s would skip all permission prompts: its mode is %s", m.Name, u.File, m.Mode).
-				WithReason(team.ReasonBypass).WithHint("teamctl up -f " + u.File + " --dangerously-skip-permissions, if you mean it")
+				WithReason(team.ReasonBypass).WithHint("teamctl up -f " + team.ShellQuote(u.File) + " --dangerously-skip-permissions, if you mean it")
 		}
 		if m.Agent != "" && u.env.CheckAgent != nil {
 			if err := u.env.CheckAgent(m.Agent); err != nil {
@@ -323,7 +323,7 @@ func (u *upper) there(ctx context.Context, key string, in TeamCreateIn) (made Te
 	}
 	if repo != row.Repo {
 		return made, team.Errorf(team.CodeConflict, "there is a team %s already, which works on %s and not on %s", key, cmp.Or(row.Repo, "-"), cmp.Or(repo, "-")).
-			WithReason(team.ReasonTeamExists).WithHint("teamctl up -f " + u.File + " --team NAME")
+			WithReason(team.ReasonTeamExists).WithHint("teamctl up -f " + team.ShellQuote(u.File) + " --team NAME")
 	}
 	more, err := trees.RepositoriesOf(ctx, t.Ledger)
 	return TeamCreateOut{TeamName: key, TeamFilePath: t.Layout.Config(), LeadAgentID: team.AgentID(team.LeadName, key), Repo: row.Repo, Base: row.Base, Repos: more}, err

@@ -289,7 +289,7 @@ func (u *upper) permissions(ctx context.Context, t *Team) (upSetting, error) {
 		}
 		p.Allow = nil
 		u.waits("what "+u.File+" allows does not hold, for it came with the repository:", what,
-			"when you have read it: teamctl approvals rules -f "+u.File+" --team "+t.Layout.Key)
+			"when you have read it: teamctl approvals rules -f "+team.ShellQuote(u.File)+" --team "+t.Layout.Key)
 	}
 	s.now = p
 	s.set = func(ctx context.Context) error { return t.SetPermissions(ctx, u.caller, p) }

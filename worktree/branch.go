@@ -19,7 +19,7 @@ func (r *Repo) BranchBase(ctx context.Context, branch, from string) (base string
 	tip, err := r.Resolve(ctx, "refs/heads/"+branch)
 	if team.ReasonOf(err) == team.ReasonUnknownRev {
 		return "", notFound(team.ReasonUnknownBranch, "no branch %s in %s", branch, r.root).
-			WithHint("git -C " + r.root + " branch --list")
+			WithHint(gitHint(r.root, "branch", "--list"))
 	}
 	if err != nil {
 		return "", err

@@ -46,7 +46,7 @@ func (r *Repo) Commit(ctx context.Context, path string, in CommitIn) (sha string
 	switch {
 	case st.Unmerged > 0:
 		return "", nil, false, conflict(team.ReasonUnmerged, "%s has conflicts: %s", t.path, summary(st)).
-			WithHint("resolve them and git add the files, or git -C " + t.path + " " + orMerge(st.Operation) + " --abort")
+			WithHint("resolve them and git add the files, or " + gitHint(t.path, orMerge(st.Operation), "--abort"))
 	case st.Operation == "rebase":
 		return "", nil, false, underWay(t, st.Operation)
 	case st.Clean():
@@ -101,7 +101,7 @@ func orMerge(operation string) string {
 
 func underWay(t tree, operation string) error {
 	return conflict(team.ReasonOperationInProgress, "a %s is in progress in %s", operation, t.path).
-		WithHint("finish it, or git -C " + t.path + " " + operation + " --abort")
+		WithHint("finish it, or " + gitHint(t.path, operation, "--abort"))
 }
 
 // filesOf returns the files that differ between two commits, or all files of

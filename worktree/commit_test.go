@@ -2,6 +2,8 @@ package worktree
 
 import (
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -116,4 +118,50 @@ func TestCommitRefuses(t *testing.T) {
 	if got := f.git(w.Path, "log", "-1", "--format=%s %P"); len(strings.Fields(got)) != 3 {
 		t.Errorf("the merge was not concluded: %s", got)
 	}
+}
+
+// The commands in hints can be pasted, whatever the directory is called.
+func TestHintsArePasted(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	odd := f.path("a b'c $HOME;\"d")
+	f.must(os.Mkdir(odd, 0o755))
+	f.must(os.Rename(f.root, filepath.Join(odd, "main")))
+	f.dir, f.root = odd, filepath.Join(odd, "main")
+	f.open()
+	paste := func(err error, reason string) string {
+		t.Helper()
+		wantErr(t, err, team.CodeOf(err), reason)
+		command := team.HintOf(err)
+		if i := strings.LastIndex(command, ": "); i >= 0 {
+			command = command[i+2:]
+		}
+		command, _, _ = strings.Cut(command, ", then")
+		cmd := exec.Command("sh", "-c", command)
+		cmd.Dir = t.TempDir()
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Errorf("%s: %v\n%s", command, err, out)
+		}
+		return string(out)
+	}
+	w := f.member("w", map[string]string{"a.txt": "w\n"})
+	f.write("wt/w/a.txt", "again\n")
+	lock := filepath.Join(f.root, ".git/worktrees/w/index.lock")
+	f.must(os.WriteFile(lock, nil, 0o600))
+	_, _, _, err := f.repo.Commit(f.ctx(), w.Path, CommitIn{Message: "m"})
+	paste(err, team.ReasonLockFile)
+	if f.exists(lock) {
+		t.Error("the lock is still there")
+	}
+	_, _, _, err = f.repo.Commit(f.ctx(), w.Path, CommitIn{Message: "m"})
+	f.must(err)
+	_, err = f.repo.Saved(f.ctx(), "rescue/demo/w/x")
+	paste(err, team.ReasonUnknownRev)
+	_, err = f.repo.Resolve(f.ctx(), "nowhere")
+	if out := paste(err, team.ReasonUnknownRev); !strings.Contains(out, "team/w") {
+		t.Errorf("%q", out)
+	}
+	_, err = f.repo.Create(f.ctx(), CreateIn{Path: w.Path, Branch: "other"})
+	paste(err, team.ReasonWorktreeExists)
 }

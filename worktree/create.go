@@ -64,7 +64,7 @@ func (r *Repo) Create(ctx context.Context, in CreateIn) (Worktree, error) {
 	r.step("ended")
 	if _, err := os.Lstat(filepath.Join(path, ".gitmodules")); err == nil {
 		w.Notes = append(w.Notes, "the repository has submodules; they are not checked out in "+path+
-			": git -C "+path+" submodule update --init --recursive")
+			": "+gitHint(path, "submodule", "update", "--init", "--recursive"))
 	}
 	return w, nil
 }

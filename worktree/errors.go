@@ -16,6 +16,12 @@ func failed(what string, err error) error {
 	return team.Errorf(team.CodeInternal, "%s: %w", what, err).WithReason(team.ReasonGitFailed)
 }
 
+// gitHint is a command of git in dir as a person can paste it, whatever characters
+// the directory and the arguments have.
+func gitHint(dir string, args ...string) string {
+	return team.ShellLine(append([]string{"git", "-C", dir}, args...))
+}
+
 func notFound(reason, format string, args ...any) *team.Error {
 	return team.Errorf(team.CodeNotFound, format, args...).WithReason(reason)
 }

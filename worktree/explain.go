@@ -32,7 +32,7 @@ func (r *Repo) explain(ctx context.Context, o *op, cause error) error {
 	}
 	if _, err := r.Resolve(ctx, o.Base); team.ReasonOf(err) == team.ReasonUnknownRev {
 		return invalid(team.ReasonUnreadableRepo, "create the worktree %s: the commit %s cannot be read: %w", o.Path, o.Base, cause).
-			WithHint("git -C " + r.root + " fsck")
+			WithHint(gitHint(r.root, "fsck"))
 	}
 	if err := full(filepath.Dir(o.Path), r.common); err != nil {
 		return team.Errorf(team.CodeOf(err), "create the worktree %s: %w: %v", o.Path, err, cause).
@@ -83,9 +83,9 @@ func (r *Repo) checkedOut(ctx context.Context, branch, at string) error {
 			continue
 		}
 		e := conflict(team.ReasonCheckedOut, "the branch %s is checked out in %s", branch, w.Path).
-			WithHint("choose another branch, or detach that worktree: git -C " + w.Path + " switch --detach")
+			WithHint("choose another branch, or detach that worktree: " + gitHint(w.Path, "switch", "--detach"))
 		if w.Missing {
-			e = e.WithHint("that directory no longer exists: git -C " + r.root + " worktree remove " + w.Path)
+			e = e.WithHint("that directory no longer exists: " + gitHint(r.root, "worktree", "remove", w.Path))
 		}
 		return e
 	}
@@ -133,7 +133,7 @@ func lockFile(files []string) error {
 	for _, f := range files {
 		if _, err := os.Lstat(f); err == nil {
 			return conflict(team.ReasonLockFile, "%s exists (%s old): another git is running, or has crashed", f, age(f)).
-				WithHint("when no git is running in the repository: rm " + f)
+				WithHint("when no git is running in the repository: rm " + team.ShellQuote(f))
 		}
 	}
 	return nil
@@ -168,7 +168,7 @@ func (r *Repo) nameWorktree(path string, err error) error {
 		return err
 	}
 	return conflict(team.ReasonWorktreeExists, "%s is already a worktree of %s", path, r.root).
-		WithHint("git -C " + path + " status")
+		WithHint(gitHint(path, "status"))
 }
 
 // noSpace adds a code to an error of the file system.

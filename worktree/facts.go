@@ -37,7 +37,7 @@ func (r *Repo) inspect(ctx context.Context, t tree, wait time.Duration) (facts, 
 		return f, err
 	}
 	return f, team.Errorf(team.CodeConflict, "%s is kept, because it could not be inspected: %w", t.at, err).
-		WithReason(team.ReasonWorktreeUnknown).WithHint("git -C " + t.at + " status")
+		WithReason(team.ReasonWorktreeUnknown).WithHint(gitHint(t.at, "status"))
 }
 
 func (r *Repo) tryInspect(ctx context.Context, t tree, wait time.Duration) (f facts, err error) {
@@ -117,7 +117,7 @@ func (t tree) refusal(f facts) error {
 			WithHint("move them away, or force the removal: a snapshot with them is taken first")
 	case f.loose > 0:
 		return conflict(team.ReasonWorktreeDirty, "%s has %d commits on no branch", t.at, f.loose).
-			WithHint("git -C " + t.at + " branch NAME, or force the removal: a snapshot is taken first")
+			WithHint(gitHint(t.at, "branch", "NAME") + ", or force the removal: a snapshot is taken first")
 	case len(f.busy) > 0:
 		return conflict(team.ReasonWorktreeBusy, "%s is in use: %s", t.at, pids(f.busy)).WithHint("end the processes, or force the removal")
 	}

@@ -207,7 +207,7 @@ func (r *Repo) putForward(ctx context.Context, t tree, was doing) error {
 	if head != was.Head || st.Operation != "" || !onlyOurs(have, want, untracked) {
 		t.forget()
 		return conflict(team.ReasonTargetDirty, "a fast-forward of %s was interrupted, and its files have changed since; its state is saved in %s", t.path, ref).
-			WithHint("git -C " + t.path + " status")
+			WithHint(gitHint(t.path, "status"))
 	}
 	if _, err := r.dropLocks(ctx, t); err != nil {
 		return err

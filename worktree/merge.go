@@ -82,7 +82,7 @@ func (r *Repo) mergeAfter(ctx context.Context, path string, commits []string, me
 	switch {
 	case st.Unmerged > 0:
 		return res, conflict(team.ReasonUnmerged, "%s has conflicts: %s", t.path, summary(st)).
-			WithHint("resolve them, or git -C " + t.path + " " + orMerge(st.Operation) + " --abort")
+			WithHint("resolve them, or " + gitHint(t.path, orMerge(st.Operation), "--abort"))
 	case st.Operation != "":
 		return res, underWay(t, st.Operation)
 	case st.Staged+st.Unstaged > 0:
@@ -198,7 +198,7 @@ func (t tree) mergeOne(ctx context.Context, commit, message string, env []string
 	}
 	if conflicts = lines(out, 0); len(conflicts) > 0 {
 		return conflicts, conflict(team.ReasonMergeConflict, "merging %s into %s conflicts in %s", short(commit), t.path, strings.Join(conflicts, ", ")).
-			WithHint("git -C " + t.path + " merge " + short(commit) + ", then resolve and commit")
+			WithHint(gitHint(t.path, "merge", short(commit)) + ", then resolve and commit")
 	}
 	if locked := lockFile(t.locks()); locked != nil {
 		return nil, locked
@@ -235,7 +235,7 @@ func (r *Repo) backTo(ctx context.Context, t tree, before team.WorktreeStatus, c
 	}()
 	if err != nil {
 		return team.Errorf(team.CodeOf(why), "%w (and %s could not be restored to %s: %v)", why, t.path, before.Head, err).
-			WithReason(team.ReasonOf(why)).WithHint("git -C " + t.path + " merge --abort"), false
+			WithReason(team.ReasonOf(why)).WithHint(gitHint(t.path, "merge", "--abort")), false
 	}
 	return why, true
 }

@@ -72,7 +72,7 @@ func (r *Repo) Refresh(ctx context.Context, path, onto string) (res Refreshed, e
 		done()
 		if len(res.Conflicts) > 0 {
 			return res, conflict(team.ReasonMergeConflict, "rebasing %s onto %s conflicts in %s", t.path, short(to), strings.Join(res.Conflicts, ", ")).
-				WithHint("git -C " + t.path + " rebase " + short(to))
+				WithHint(gitHint(t.path, "rebase", short(to)))
 		}
 		if locked := lockFile(t.locks()); locked != nil {
 			return res, locked

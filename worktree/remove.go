@@ -134,7 +134,7 @@ func (r *Repo) removeLocked(ctx context.Context, p string, in RemoveIn) (Removed
 		t, err = tree{path: p, at: p, dir: r.common}, nil
 		if !in.Force {
 			return res, nil, conflict(team.ReasonWorktreeUnknown, "%s is kept: it is no longer registered, so its changes are unknown", p).
-				WithHint("git -C " + r.root + " worktree repair " + p + ", or force the removal: a snapshot is taken first")
+				WithHint(gitHint(r.root, "worktree", "repair", p) + ", or force the removal: a snapshot is taken first")
 		}
 	case err == nil:
 		err = t.notMain("remove the worktree")

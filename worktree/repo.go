@@ -89,10 +89,10 @@ func (r *Repo) ask(ctx context.Context, dir string) error {
 		}
 		if above := gitAbove(dir); above != "" {
 			return invalid(team.ReasonUnreadableRepo, "open the repository at %s: git rejects %s: %w", dir, above, err).
-				WithHint("git -C " + dir + " status")
+				WithHint(gitHint(dir, "status"))
 		}
 		return invalid(team.ReasonNotRepository, "%s is not in a git repository", dir).
-			WithHint("git -C " + dir + " init && git -C " + dir + " commit --allow-empty -m start")
+			WithHint(gitHint(dir, "init") + " && " + gitHint(dir, "commit", "--allow-empty", "-m", "start"))
 	}
 	if len(ln) < 3 || ln[2] != "true" && ln[2] != "false" {
 		return team.Errorf(team.CodeInternal, "open the repository at %s: git answered %q", dir, out).WithReason(team.ReasonGitFailed)
@@ -167,7 +167,7 @@ func (r *Repo) Head(ctx context.Context) (string, error) {
 	switch {
 	case exitStatus(err) == 1:
 		return "", invalid(team.ReasonUnbornHead, "the repository %s has no commit yet", r.root).
-			WithHint("git -C " + r.root + " commit --allow-empty -m 'first commit'")
+			WithHint(gitHint(r.root, "commit", "--allow-empty", "-m", "first commit"))
 	case err != nil:
 		return "", failed("read HEAD of "+r.root, err)
 	}
@@ -222,7 +222,7 @@ func (r *Repo) tipOf(ctx context.Context, rev string) (string, error) {
 
 func unknownRev(root, rev string) error {
 	return notFound(team.ReasonUnknownRev, "%q is not a commit in %s", rev, root).
-		WithHint("git -C " + root + " branch --all")
+		WithHint(gitHint(root, "branch", "--all"))
 }
 
 func checkRev(rev string) error {

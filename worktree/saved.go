@@ -129,7 +129,7 @@ func (r *Repo) Saved(ctx context.Context, ref string) (team.SavedWork, error) {
 		}
 	}
 	return team.SavedWork{}, notFound(team.ReasonUnknownRev, "no saved state %s in %s", ref, r.root).
-		WithHint("git -C " + r.root + " for-each-ref " + refsRoot)
+		WithHint(gitHint(r.root, "for-each-ref", refsRoot))
 }
 
 // SavedChanges returns the files of a saved state that differ from the

@@ -65,7 +65,7 @@ func lockedError(root, path, why string) error {
 		why = ": " + why
 	}
 	return conflict(team.ReasonWorktreeLocked, "the worktree %s is locked%s", path, why).
-		WithHint("git -C " + root + " worktree unlock " + path)
+		WithHint(gitHint(root, "worktree", "unlock", path))
 }
 
 // adminStake returns a commit of what only an admin directory holds, or "".

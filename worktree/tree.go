@@ -65,7 +65,7 @@ func (r *Repo) tree(path string) (tree, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return tree{}, notFound(team.ReasonPathMissing, "the worktree %s does not exist", p).
-			WithHint("git -C " + r.root + " worktree list")
+			WithHint(gitHint(r.root, "worktree", "list"))
 	case err != nil:
 		return tree{}, conflict(team.ReasonWorktreeUnknown, "check the worktree %s: %w", p, err)
 	case !info.IsDir():
@@ -77,7 +77,7 @@ func (r *Repo) tree(path string) (tree, error) {
 	if err != nil {
 		if at, e := r.adminAt(p); e == nil && at != "" { // still registered
 			err = team.Errorf(team.CodeOf(err), "%w", err).WithReason(team.ReasonOf(err)).
-				WithHint("git -C " + r.root + " worktree repair") // with the path, it looks for the .git file
+				WithHint(gitHint(r.root, "worktree", "repair")) // with the path, it looks for the .git file
 		}
 		return tree{}, err
 	}
@@ -88,12 +88,12 @@ func (r *Repo) tree(path string) (tree, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return tree{}, conflict(team.ReasonWorktreeUnknown, "%s is a worktree that is no longer registered", p).
-			WithHint("git -C " + r.root + " worktree repair " + p)
+			WithHint(gitHint(r.root, "worktree", "repair", p))
 	case err != nil:
 		return tree{}, conflict(team.ReasonWorktreeUnknown, "read the registration of %s: %w", p, err)
 	case back != p:
 		return tree{}, conflict(team.ReasonWorktreeUnknown, "%s is a copy of, or was moved from, the worktree %s", p, back).
-			WithHint("git -C " + r.root + " worktree repair " + p)
+			WithHint(gitHint(r.root, "worktree", "repair", p))
 	}
 	return tree{path: p, at: p, dir: admin}, nil
 }

@@ -371,7 +371,7 @@ func (s *sandbox) close(ctx context.Context) error {
 	if _, err := os.Stat(sandboxHome(s.dir).Team(sandboxTeam).Dir); err == nil {
 		if err := s.run(ctx, nil, "delete", sandboxTeam, "--force"); err != nil {
 			err = team.Errorf(team.CodeUnavailable, "end the team of the test: %w", err).
-				WithHint(team.EnvHome + "=" + sandboxHome(s.dir).Dir + " teamctl delete --force")
+				WithHint(team.EnvHome + "=" + team.ShellQuote(sandboxHome(s.dir).Dir) + " teamctl delete --force")
 			return errors.Join(err, s.unlock())
 		}
 	}

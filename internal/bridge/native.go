@@ -79,7 +79,7 @@ func FindNative(dir, name string) (string, error) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, "teams", name, "config.json")); err != nil {
 		return "", team.Errorf(team.CodeNotFound, "there is no team %q in %s", name, dir).
-			WithReason(team.ReasonNoNativeTeam).WithHint("ls " + filepath.Join(dir, "teams"))
+			WithReason(team.ReasonNoNativeTeam).WithHint("ls " + team.ShellQuote(filepath.Join(dir, "teams")))
 	}
 	return name, nil
 }

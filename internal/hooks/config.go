@@ -26,8 +26,8 @@ func Load(h team.Home) (Set, error) {
 	}
 	if r := (*private.Refusal)(nil); errors.As(err, &r) {
 		e := team.Errorf(team.CodeDenied, "read hooks: %w", err).WithReason(team.ReasonNotPrivate)
-		if r.Mend != "" {
-			return nil, e.WithHint(r.Mend)
+		if r.Mend != nil {
+			return nil, e.WithHint(team.ShellLine(r.Mend))
 		}
 		return nil, e.WithHint("read it, and if it is good make it yours: sudo chown " + strconv.Itoa(os.Geteuid()) + " " + team.ShellQuote(path))
 	}

@@ -22,9 +22,9 @@ import (
 // Refusal is the error for a directory that another user owns, or can change or
 // replace.
 type Refusal struct {
-	Path string // the offending path
-	Why  string // for people, follows the path
-	Mend string // a command that fixes it; "" if there is none
+	Path string   // the offending path
+	Why  string   // for people, follows the path
+	Mend []string // a command that fixes it; nil if there is none
 }
 
 func (r *Refusal) Error() string { return r.Path + " " + r.Why }
@@ -125,7 +125,7 @@ func (d Dir) wide(real string, fi fs.FileInfo) (fs.FileMode, string, error) {
 	case own:
 		return fi.Mode().Perm() & 0o077, real, nil
 	case writable:
-		return 0, real, &Refusal{Path: real, Why: fmt.Sprintf("is writable by other users (%04o)", fi.Mode().Perm()), Mend: "chmod go-w " + real}
+		return 0, real, &Refusal{Path: real, Why: fmt.Sprintf("is writable by other users (%04o)", fi.Mode().Perm()), Mend: []string{"chmod", "go-w", real}}
 	}
 	return 0, real, nil // the program's own files in it are closed themselves
 }
@@ -206,7 +206,7 @@ func above(path string, fi fs.FileInfo) error {
 	if others != 0 && fi.Mode()&fs.ModeSticky == 0 {
 		r := &Refusal{Path: path, Why: fmt.Sprintf("is writable by other users (%04o), who can replace what is in it", fi.Mode().Perm())}
 		if owner(fi) == os.Geteuid() {
-			r.Mend = "chmod go-w " + path
+			r.Mend = []string{"chmod", "go-w", path}
 		}
 		return r
 	}
@@ -261,7 +261,7 @@ func written(path string, fi fs.FileInfo) error {
 		others &^= 0o020
 	}
 	if others != 0 {
-		return &Refusal{Path: path, Why: fmt.Sprintf("is writable by other users (%04o)", fi.Mode().Perm()), Mend: "chmod go-w " + path}
+		return &Refusal{Path: path, Why: fmt.Sprintf("is writable by other users (%04o)", fi.Mode().Perm()), Mend: []string{"chmod", "go-w", path}}
 	}
 	return nil
 }

@@ -71,7 +71,7 @@ func ReadConfig(home string) (Config, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return defaultConfig(), nil
 	case errors.As(err, &refusal):
-		return defaultConfig(), team.Errorf(team.CodeDenied, "read %s: %w", ConfigName, err).WithReason(team.ReasonNotPrivate).WithHint(refusal.Mend)
+		return defaultConfig(), team.Errorf(team.CodeDenied, "read %s: %w", ConfigName, err).WithReason(team.ReasonNotPrivate).WithHint(team.ShellLine(refusal.Mend))
 	case err != nil:
 		return defaultConfig(), team.Errorf(team.CodeInvalid, "read %s: %w", ConfigName, err).WithReason(team.ReasonBadConfig)
 	}

@@ -43,7 +43,7 @@ func load(path string) ([]byte, error) {
 		return nil, team.Errorf(team.CodeNotFound, "read %s: no such file", path).
 			WithHint("give the path of the file with -f").WithReason(team.ReasonFileMissing)
 	case errors.As(err, &r):
-		hint := r.Mend
+		hint := team.ShellLine(r.Mend)
 		if hint == "" {
 			hint = "read it, and if it is good use a copy of your own: cp " + team.ShellQuote(path) + " my-" + team.ShellQuote(filepath.Base(path))
 		}

@@ -68,7 +68,7 @@ func Load(home team.Home) (*Config, error) {
 	var refusal *private.Refusal
 	switch {
 	case errors.As(err, &refusal):
-		return nil, team.Errorf(team.CodeDenied, "read models: %w", err).WithReason(team.ReasonNotPrivate).WithHint(refusal.Mend)
+		return nil, team.Errorf(team.CodeDenied, "read models: %w", err).WithReason(team.ReasonNotPrivate).WithHint(team.ShellLine(refusal.Mend))
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return nil, bad(file, "%w", err)
 	case len(data) > maxFile:

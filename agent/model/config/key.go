@@ -68,7 +68,7 @@ func (c *Config) keyOfFile(name string, p Provider) (string, error) {
 		return "", noKey(name, "%s is not a small file", file)
 	case info.Mode().Perm()&0o077 != 0:
 		return "", team.Errorf(team.CodeInvalid, "key file %s of provider %s can be read by others (mode %o)", file, name, info.Mode().Perm()).
-			WithReason(team.ReasonBadKeyFile).WithHint("chmod 600 " + file)
+			WithReason(team.ReasonBadKeyFile).WithHint("chmod 600 " + team.ShellQuote(file))
 	}
 	b := make([]byte, info.Size())
 	if n, err := f.Read(b); err != nil || n == 0 {
