@@ -63,7 +63,7 @@ var stateReasons = []Word{
 	{WhyServerGone, "The tmux server ended while it was running."},
 	{WhyShimKilled, "Its shim was killed before it could record the exit."},
 	{WhyShimTerminated, "Its shim was sent SIGTERM, as every process is when the machine shuts down."},
-	{WhySilent, "The connection or the hooks that report its state have ended, do not answer, or do not report yet, and its screen does not show it at work; the source follows."},
+	{WhySilent, "The connection or the hooks that report its state have ended, cannot be opened, do not answer, or do not report yet, and its screen does not show it at work; the source follows."},
 	{WhyStartFailed, "It could not be started."},
 	{WhyStopped, "An agent in the supervisor's process ended because it was stopped."},
 	{WhyTerminalGone, "Its terminal hung up."},

@@ -77,14 +77,19 @@ func (d *Delivery) Open(session string) {
 	if m == nil {
 		return
 	}
-	m.seen, m.limit = state.Engine{}, time.Time{}
+	m.seen, m.limit, m.shut = state.Engine{}, time.Time{}, ""
 	if d.courier == nil || !m.row.Channel || m.row.Screen == nil {
 		return
 	}
 	m.seen.Ended = d.usage.Ended(m.row.Spec.Agent)
-	generation := m.row.Generation
 	d.markTurn(m)
 	d.showState(m) // the state written by an earlier supervisor is unknown now
+	d.open(m, 0)
+}
+
+// open opens the channel of a member beside the loop, after failed attempts so far.
+func (d *Delivery) open(m *recipient, failed int) {
+	session, generation := m.row.SessionKey, m.row.Generation
 	in := ChannelIn{
 		Layout: d.team.Layout, Member: m.row.Member, Dir: m.row.Worktree, PID: m.row.Screen.Proc().Agent.PID, Screen: m.row.Screen,
 		Report: func(o team.Observation) {
@@ -99,24 +104,55 @@ func (d *Delivery) Open(session string) {
 	}
 	d.beside("open a channel", func(ctx context.Context) {
 		ch, err := d.courier.Open(ctx, in)
-		if err == nil && ch == nil {
-			return
-		}
 		if err != nil {
-			d.team.Log.Error("open the channel", "member", in.Member.Name, "err", err)
+			d.Bus.Send("channel not open "+session, func() { d.notOpened(session, generation, failed+1, err) })
 			return
 		}
-		if ctx.Err() != nil || !d.Bus.Send("channel open "+session, func() { d.opened(session, generation, ch) }) {
+		sent := ctx.Err() == nil && d.Bus.Send("channel open "+session, func() { d.opened(session, generation, ch) })
+		if !sent && ch != nil {
 			ch.Close()
 		}
 	})
 }
 
-// opened handles a channel that was opened.
+// openTimer is the timer for the next attempt to open a channel.
+func openTimer(session string) string { return "open:" + session }
+
+// notOpened handles a channel that could not be opened, for that many times. A file may be repaired
+// or a resource be free again, so it is tried again while the generation lives; until then its mail
+// is held, and its row says why.
+func (d *Delivery) notOpened(session, generation string, failed int, err error) {
+	m := d.at(session, generation)
+	if m == nil {
+		return
+	}
+	if why := inOneLine("its channel cannot be opened: " + err.Error()); why != m.shut {
+		d.team.Log.Error("open the channel", "member", m.row.Name, "err", err)
+		m.shut = why
+		d.showState(m)
+	}
+	d.deliver(m)
+	d.Bus.After(openTimer(session), tryAgainIn(failed), func() {
+		if m := d.at(session, generation); m != nil && m.row.Screen != nil {
+			d.open(m, failed)
+		}
+	})
+}
+
+// opened handles a channel that was opened; nil if the agent fetches its mail itself.
 func (d *Delivery) opened(session, generation string, ch Channel) {
 	m := d.at(session, generation)
 	if m == nil {
-		d.closing(ch)
+		if ch != nil {
+			d.closing(ch)
+		}
+		return
+	}
+	if m.shut != "" {
+		m.shut = ""
+		d.showState(m)
+	}
+	if ch == nil {
 		return
 	}
 	d.close(m.way)
@@ -149,7 +185,9 @@ func (d *Delivery) SetMode(session string) string {
 func (d *Delivery) Closed(session string) {
 	d.Bus.After(limitTimer(session), 0, nil)
 	d.Bus.After(answerTimer(session), 0, nil)
+	d.Bus.After(openTimer(session), 0, nil)
 	if w := d.ways[session]; w != nil {
+		w.shut = ""
 		d.close(w)
 	}
 }

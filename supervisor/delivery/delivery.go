@@ -63,6 +63,7 @@ func New(o Options) *Delivery {
 // way is the state of one member.
 type way struct {
 	conn        *conn           // nil if no channel is open
+	shut        string          // why its channel could not be opened; "" if it is open, or being opened
 	seen        state.Engine    // observations of its generation
 	limit       time.Time       // Since of the last recorded limit
 	asks        []team.Ask      // requests made before the channel was known to be open

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -623,25 +624,78 @@ func TestWithoutAChannel(t *testing.T) {
 	}
 }
 
-// A channel that does not open is logged, and the mail stays where it is.
-func TestChannelDoesNotOpen(t *testing.T) {
+// A channel that cannot be opened is tried again while its generation lives: its mail is held with
+// the reason, which the member's row has, too, and is given once the channel is open.
+func TestChannelIsOpenedAgain(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, nil)
-	failed := make(chan struct{})
-	r.d.courier = noCourier{failed}
+	r := newRig(t, &channel{deliver: outcomes(team.Outcome{State: team.Accepted, Evidence: "it answers"})})
+	broken := &failing{to: r, why: errors.New("read rules/x.yaml:\n line 3")}
+	r.d.courier = broken
+	const why = "its channel cannot be opened: read rules/x.yaml: line 3"
+	first := r.post("before")
 	r.d.Open(r.session)
-	<-failed
-	id := r.post("hello")
-	if d := r.delivery(id); d.State != team.Mailed {
-		t.Errorf("without a channel: %s", d.State)
+	r.Await("not open", func() bool { return r.Armed(openTimer(r.session)) })
+	r.Await("held", func() bool { return r.delivery(first).State == team.Held })
+	second := r.post("after")
+	r.Await("held", func() bool { return r.delivery(second).State == team.Held })
+	for _, id := range []string{first, second} {
+		if d := r.delivery(id); d.Reason != why {
+			t.Errorf("held because %q", d.Reason)
+		}
+	}
+	if m := r.List[0]; m.Reason != team.WhySilent+why || m.Activity != team.ActivityUnknown {
+		t.Errorf("row: %s, %q", m.Activity, m.Reason)
+	}
+	if rep := r.d.Report(r.session); !slices.Contains(rep.Evidence, why) {
+		t.Errorf("explained by %q", rep.Evidence)
+	}
+	r.Fire(openTimer(r.session))
+	r.Await("tried again", func() bool { return r.Armed(openTimer(r.session)) })
+	if d := r.Periods[openTimer(r.session)]; d != 2*time.Second {
+		t.Errorf("tried again in %s", d)
+	}
+	broken.why = nil
+	r.Fire(openTimer(r.session))
+	r.Await("given", func() bool {
+		return r.delivery(first).State == team.Accepted && r.delivery(second).State == team.Accepted
+	})
+	if m := r.List[0]; m.Reason != "" || r.Armed(openTimer(r.session)) {
+		t.Errorf("open, and the row says %q", m.Reason)
 	}
 }
 
-type noCourier struct{ failed chan struct{} }
+// A channel of a generation that has ended is not tried again.
+func TestChannelOfAnEndedGenerationIsNotOpened(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	r.d.courier = &failing{why: errors.New("no server")}
+	r.d.Open(r.session)
+	r.Await("not open", func() bool { return r.Armed(openTimer(r.session)) })
+	again := r.Timers[openTimer(r.session)]
+	r.d.Closed(r.session)
+	if r.Armed(openTimer(r.session)) {
+		t.Error("its next attempt is waited for")
+	}
+	exited := team.Exited
+	r.patch(ledger.MemberPatch{Observed: &exited})
+	again() // it was on its way
+	r.Done()
+	if r.Waiting() != 0 || r.Armed(openTimer(r.session)) {
+		t.Error("it is opened again")
+	}
+}
 
-func (n noCourier) Open(context.Context, ChannelIn) (Channel, error) {
-	defer close(n.failed)
-	return nil, errors.New("no server")
+// failing is a Courier that fails for a reason; without one it is another.
+type failing struct {
+	to  Courier
+	why error
+}
+
+func (f *failing) Open(ctx context.Context, in ChannelIn) (Channel, error) {
+	if f.why != nil {
+		return nil, f.why
+	}
+	return f.to.Open(ctx, in)
 }
 
 // TestAnsweredDialogIsOnTheScreen checks that an observation right after an answer does not make

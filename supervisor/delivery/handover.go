@@ -21,7 +21,11 @@ func (d *Delivery) Deliver(session string) {
 // deliver delivers a member's waiting mail, in one hand-over at a time.
 func (d *Delivery) deliver(m *recipient) {
 	c := m.conn
-	if c == nil || m.row.Observed != team.Running {
+	if m.row.Observed != team.Running {
+		return
+	}
+	if c == nil {
+		d.holdShut(m)
 		return
 	}
 	if c.busy {
@@ -37,6 +41,35 @@ func (d *Delivery) deliver(m *recipient) {
 		}
 		return func() { d.handedOver(row.SessionKey, c, left || err != nil, next) }
 	})
+}
+
+// holdShut holds the mail of a member whose channel could not be opened, with the reason.
+func (d *Delivery) holdShut(m *recipient) {
+	why, row := m.shut, m.row.Member
+	if why == "" {
+		return
+	}
+	d.beside("hold mail", func(ctx context.Context) {
+		waiting, err := d.team.Ledger.Waiting(ctx, row.SessionKey)
+		if err == nil {
+			err = d.hold(ctx, row, waiting, why)
+		}
+		if err != nil && ctx.Err() == nil {
+			d.team.Log.Warn("hold mail", "member", row.Name, "err", err)
+		}
+	})
+}
+
+// hold marks mail that is not delivered as held for a reason. Another channel may give it meanwhile.
+func (d *Delivery) hold(ctx context.Context, row ledger.Member, waiting []ledger.Outgoing, why string) error {
+	var marks []ledger.DeliveryMark
+	for _, o := range waiting {
+		if d := o.Delivery; d.State == team.Mailed || d.State == team.Held && d.Reason != why {
+			marks = append(marks, ledger.DeliveryMark{MessageID: d.MessageID, Recipient: row.Name, State: team.Held, Reason: why,
+				IfStates: []team.DeliveryState{team.Mailed, team.Held}})
+		}
+	}
+	return d.noteDelivered(ctx, row, marks, nil)
 }
 
 // handedOver is called after a hand-over; next is the time until something must be asked about, 0
@@ -175,11 +208,5 @@ func (d *Delivery) holdBack(ctx context.Context, row ledger.Member, waiting []le
 	if no == nil {
 		return false, nil
 	}
-	var marks []ledger.DeliveryMark
-	for _, o := range waiting {
-		if d := o.Delivery; d.State == team.Mailed || d.State == team.Held && d.Reason != no.Error() {
-			marks = append(marks, ledger.DeliveryMark{MessageID: d.MessageID, Recipient: row.Name, State: team.Held, Reason: no.Error()})
-		}
-	}
-	return true, d.noteDelivered(ctx, row, marks, nil)
+	return true, d.hold(ctx, row, waiting, no.Error())
 }

@@ -3,6 +3,7 @@ package delivery
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
@@ -76,7 +77,7 @@ func (d *Delivery) showState(m *recipient) {
 	// One limit may follow another before the end of the first was noticed.
 	limit := v.Activity == team.Limited && (!v.Since.Equal(m.limit) || until != m.row.LimitedTo)
 	if v.Activity != m.row.Activity || v.For != m.row.WaitsFor || until != m.row.LimitedTo || v.Failed != m.row.TurnError ||
-		saysNoHooks(m.row, v) != state.HasNoHooks(m.row.Member) || silence(m.row, v) {
+		saysNoHooks(m.row, v) != state.HasNoHooks(m.row.Member) || m.silence(v) {
 		d.writeState(m, v, until)
 	}
 	if limit {
@@ -99,7 +100,7 @@ func (d *Delivery) writeState(m *recipient, v team.Verdict, until int64) {
 			why += ": " + strings.Join(v.Evidence, " / ")
 		}
 	}
-	if s := state.Silent(v); s != "" {
+	if s := m.silent(v); s != "" {
 		why = s
 	}
 	if saysNoHooks(m.row, v) {
@@ -172,16 +173,29 @@ func saysNoHooks(m loop.Member, v team.Verdict) bool {
 	return v.NoHooks && v.Activity != team.Waiting && v.Activity != team.Limited && !m.Paused
 }
 
+// silent returns why a member's program reports no state, as its row says it; "" if it does, or if
+// its screen shows one.
+func (m *recipient) silent(v team.Verdict) string {
+	if m.shut != "" && v.Activity == team.ActivityUnknown {
+		return team.WhySilent + m.shut
+	}
+	return state.Silent(v)
+}
+
 // silence reports whether a member's row lacks the reason why its program reports no state, or has
 // one that is over. Any other reason stays, for example that the member is not ready.
-func silence(m loop.Member, v team.Verdict) bool {
-	return (m.Reason == "" || state.HasSilent(m.Member)) && m.Reason != state.Silent(v)
+func (m *recipient) silence(v team.Verdict) bool {
+	return (m.row.Reason == "" || state.HasSilent(m.row.Member)) && m.row.Reason != m.silent(v)
 }
 
 // Report returns the observations of a member, and the verdict.
 func (d *Delivery) Report(session string) team.Report {
 	if w := d.ways[session]; w != nil {
-		return w.seen.Report(time.Now())
+		r := w.seen.Report(time.Now())
+		if w.shut != "" {
+			r.Evidence = append(slices.Clone(r.Evidence), w.shut)
+		}
+		return r
 	}
 	return (&state.Engine{}).Report(time.Now())
 }
