@@ -61,6 +61,9 @@ func (s *Supervisor) adopt(ctx context.Context, row ledger.Member) (a adoption) 
 		if alive := s.maybeAlive(row); alive != "" {
 			return adoption{unsure: fmt.Errorf("%w (%s)", err, alive)}
 		}
+		if _, err := bundle.ReadExit(s.cfg.Layout.Bundle(row.Name), row.Generation); err != nil && !bundle.NoExit(err) {
+			return adoption{unsure: err} // the record may say how it ended
+		}
 		s.log.Info("nothing to adopt", "member", row.Name, "why", err)
 		return a
 	}

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"errors"
+	"os"
 	"strings"
 	"testing"
 
@@ -84,6 +85,31 @@ func TestTwoProbesSayDead(t *testing.T) {
 	r.m.blinded(errors.New("no server"))
 	r.supervisor()
 	if row := r.waitState("a", team.Failed); row.ExitText != "exit unknown" {
+		t.Errorf("ended %q", row.ExitText)
+	}
+}
+
+// A record of an exit that cannot be read now is read later: until then nothing is known.
+func TestExitThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	s := r.supervisor()
+	r.spawn(s, "a", team.RestartNever)
+	s.Close()
+	r.m.agent(r.layout, "a").end(backends.Exit{Known: true, Code: 7})
+	r.exitFile("a", r.m.agent(r.layout, "a").exit)
+	path := r.layout.Bundle("a").Exit()
+	if err := errors.Join(os.Rename(path, path+".hidden"), os.Symlink(path, path)); err != nil {
+		t.Fatal(err)
+	}
+	r.supervisor()
+	if row := r.wait("a", "in doubt or ended", func(m ledger.Member) bool { return state.Unknown(m) || m.Observed != team.Running }); row.Observed != team.Running {
+		t.Fatalf("ended %q although its record could not be read", row.ExitText)
+	}
+	if err := os.Rename(path+".hidden", path); err != nil {
+		t.Fatal(err)
+	}
+	if row := r.waitState("a", team.Failed); row.ExitText != "exit 7" {
 		t.Errorf("ended %q", row.ExitText)
 	}
 }

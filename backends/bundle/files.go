@@ -118,7 +118,7 @@ func readJSON[T any](path, gen string, genOf func(T) string) (T, error) {
 		return zero, fmt.Errorf("read %s: %w", filepath.Base(path), err)
 	}
 	if err := json.Unmarshal(b, &v); err != nil {
-		return zero, fmt.Errorf("read %s: %w", path, err)
+		return zero, fmt.Errorf("read %s: %w", path, undecodable{err})
 	}
 	if g := genOf(v); gen != "" && g != gen {
 		return zero, team.Errorf(team.CodeNotFound, "%s is of generation %s, not %s", filepath.Base(path), g, gen)

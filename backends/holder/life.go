@@ -89,14 +89,14 @@ func AwaitProc(ctx context.Context, l backends.Launch) (backends.Proc, error) {
 
 // Conclude determines how a generation ended whose shim is dead. Without a
 // record the exit is unknown: Conclude ends what survived the shim, and records
-// that.
+// that, but never over a record that it could not read.
 func Conclude(looks *proc.Looks, l backends.Launch, pr backends.Proc, log *slog.Logger) backends.Exit {
-	ctx, cancel := context.WithTimeout(context.Background(), ConcludeWithin)
-	defer cancel()
-	e, err := bundle.ReadExit(l.Bundle, l.Generation)
+	e, err := ReadExit(l, log)
 	if err != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), ConcludeWithin)
+		defer cancel()
 		e = Unknown(ctx, looks, l, pr, err, log)
-		if err := bundle.WriteExit(l.Bundle, e); err != nil {
+		if err := bundle.WriteLostExit(l.Bundle, e, err); err != nil {
 			log.Error("record an exit", "agent", l.Agent, "err", err)
 		}
 	}
@@ -106,8 +106,36 @@ func Conclude(looks *proc.Looks, l backends.Launch, pr backends.Proc, log *slog.
 	return e
 }
 
-// ConcludeWithin limits the time for determining how a generation ended.
+// ConcludeWithin limits the time for reading how a generation ended, and for
+// determining it without a record.
 const ConcludeWithin = 5 * time.Second
+
+// exitEvery is the interval at which a record is read again.
+const exitEvery = 20 * time.Millisecond
+
+// ReadExit reads the record of a generation whose shim is dead. It tries again,
+// within ConcludeWithin, if that fails for a reason that may pass: too many open
+// files, or a fault of the disk.
+func ReadExit(l backends.Launch, log *slog.Logger) (backends.Exit, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), ConcludeWithin)
+	defer cancel()
+	tick := time.NewTicker(exitEvery)
+	defer tick.Stop()
+	for again := false; ; again = true {
+		e, err := bundle.ReadExit(l.Bundle, l.Generation)
+		if err == nil || bundle.NoExit(err) {
+			return e, err
+		}
+		if !again {
+			log.Warn("read an exit again", "agent", l.Agent, "err", err)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return e, err
+		}
+	}
+}
 
 // Unknown returns the exit of a generation whose shim is dead and has left no
 // readable record, because of noRecord. It first ends what survived the shim.

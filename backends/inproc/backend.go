@@ -212,13 +212,13 @@ func (b *Backend) Adopt(ctx context.Context, dir team.Bundle) (backends.Attached
 		return nil, fmt.Errorf("adopt %s: %w", l.Agent, err)
 	}
 	defer lk.Unlock()
-	if _, err := bundle.ReadExit(dir, l.Generation); err != nil {
+	if _, noRecord := bundle.ReadExit(dir, l.Generation); noRecord != nil {
 		n, kerr := proc.KillTree(ctx, nil, l.Generation, time.Second)
 		e := backends.Exit{Generation: l.Generation, Code: -1, Reason: ReasonOwnerGone, At: time.Now(), Leftover: n}
 		if kerr != nil {
 			e.Reason += "; " + kerr.Error()
 		}
-		if err := bundle.WriteExit(dir, e); err != nil {
+		if err := bundle.WriteLostExit(dir, e, noRecord); err != nil {
 			return nil, fmt.Errorf("adopt %s: %w", l.Agent, err)
 		}
 	}

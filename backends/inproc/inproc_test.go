@@ -378,6 +378,33 @@ func TestCloseIsNotAnExit(t *testing.T) {
 	}
 }
 
+// TestRecordIsNotReplaced adopts a generation of another process whose record cannot be read.
+func TestRecordIsNotReplaced(t *testing.T) {
+	t.Parallel()
+	b := open(t, nil)
+	at := bundleOf(t)
+	l := launch(t, at, "ok")
+	if err := errors.Join(bundle.WriteLaunch(l), bundle.WriteExit(at, backends.Exit{Generation: l.Generation, Known: true, Code: 7})); err != nil {
+		t.Fatal(err)
+	}
+	hidden := at.Exit() + ".hidden"
+	if err := errors.Join(os.Rename(at.Exit(), hidden), os.Symlink(at.Exit(), at.Exit())); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Adopt(within(t), at); err == nil || team.IsCode(err, team.CodeNotFound) {
+		t.Errorf("adopt without the record: %v", err)
+	}
+	if err := os.Rename(hidden, at.Exit()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Adopt(within(t), at); !team.IsCode(err, team.CodeNotFound) {
+		t.Errorf("adopt: %v; want not found", err)
+	}
+	if e, err := bundle.ReadExit(at, l.Generation); err != nil || e.Code != 7 {
+		t.Errorf("exit.json = %+v, %v", e, err)
+	}
+}
+
 func TestLeftoversAreEnded(t *testing.T) {
 	t.Parallel()
 	b := open(t, nil)

@@ -92,9 +92,9 @@ func (a *attached) Detach() {
 // record the exit is unknown: conclude ends what survived the shim, and records
 // that.
 func (b *Backend) conclude(l backends.Launch, pr backends.Proc, p team.Pane, s *server) backends.Exit {
+	e, err := holder.ReadExit(l, b.log)
 	ctx, cancel := context.WithTimeout(context.Background(), holder.ConcludeWithin)
 	defer cancel()
-	e, err := bundle.ReadExit(l.Bundle, l.Generation)
 	if err == nil && e.Reason != backends.ReasonTerminalGone {
 		b.drain(l, holder.AwaitLog)
 		e.Tail = bundle.Tail(l.Bundle.Log())
@@ -107,7 +107,11 @@ func (b *Backend) conclude(l backends.Launch, pr backends.Proc, p team.Pane, s *
 	if why := placeLost(ctx, p, s); why != "" {
 		e.Reason = why
 	}
-	if err := bundle.WriteExit(l.Bundle, e); err != nil {
+	write := bundle.WriteExit
+	if killed {
+		write = func(at team.Bundle, e backends.Exit) error { return bundle.WriteLostExit(at, e, err) }
+	}
+	if err := write(l.Bundle, e); err != nil {
 		b.log.Error("record an exit", "agent", l.Agent, "err", err)
 	}
 	wait := holder.AwaitLog

@@ -4,13 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/backends/bundle"
 	"github.com/teamctl/teamctl/internal/strays"
 	"github.com/teamctl/teamctl/team"
 )
@@ -29,6 +32,26 @@ func TestVersion(t *testing.T) {
 		if ok != c.ok || v.major != c.major || v.minor != c.minor {
 			t.Errorf("parseVersion(%q) = %+v, %v", c.out, v, ok)
 		}
+	}
+}
+
+// A record of an exit that cannot be read is not replaced.
+func TestRecordIsNotReplaced(t *testing.T) {
+	t.Parallel()
+	l := backends.Launch{Agent: "a", Generation: team.NewUUID(), Bundle: team.Bundle(t.TempDir())}
+	path := l.Bundle.Exit()
+	if err := errors.Join(bundle.WriteExit(l.Bundle, backends.Exit{Generation: l.Generation, Known: true, Code: 7}),
+		os.Rename(path, path+".hidden"), os.Symlink(path, path)); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) { // it is read, and the log awaited, for seconds
+		b := &Backend{log: slog.New(slog.DiscardHandler)}
+		if e := b.conclude(l, backends.Proc{}, team.Pane{}, nil); e.Known {
+			t.Errorf("%+v", e)
+		}
+	})
+	if _, err := os.Readlink(path); err != nil {
+		t.Errorf("it was replaced: %v", err)
 	}
 }
 
