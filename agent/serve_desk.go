@@ -78,9 +78,9 @@ func (d *desk) Allowed(ctx context.Context) error {
 		}
 	}()
 	for {
-		changed, why := d.changed(), ""
+		changed, why, until := d.changed(), "", time.Time{}
 		err := d.on(ctx, func(c context.Context) {
-			if why = d.inTheWay(c, d.run.job.Session); why != "" {
+			if why, until = d.inTheWay(c, d.run.job.Session); why != "" {
 				if !counted {
 					counted = true
 					d.waiting++ // the loop does not show it as working meanwhile
@@ -100,7 +100,7 @@ func (d *desk) Allowed(ctx context.Context) error {
 			return err
 		}
 		shown = why
-		if err := d.wait(ctx, changed, 0, why); err != nil {
+		if err := d.waitUntil(ctx, changed, until, why); err != nil {
 			return err
 		}
 	}
@@ -112,7 +112,11 @@ func (d *desk) Limited(ctx context.Context, limit *team.LimitReached) error {
 		return err
 	}
 	if d.quota == nil {
-		return d.Wait(ctx, max(limit.Until.Sub(d.env.Now()), yieldAfter), "", limit.Error())
+		until := d.env.Now().Add(yieldAfter)
+		if limit.Until.After(until) {
+			until = limit.Until
+		}
+		return d.waitUntil(ctx, nil, until, limit.Error())
 	}
 	return d.Allowed(ctx)
 }
@@ -167,33 +171,58 @@ func (d *desk) Pause(ctx context.Context, what team.WaitFor, why string) (resume
 	}, nil
 }
 
-// wait waits for a change or the end of a time; 0 means no limit. A long wait releases the place
-// in the lane.
-func (d *desk) wait(ctx context.Context, changed <-chan struct{}, long time.Duration, why string) (err error) {
-	ref := d.run.job.Ref()
-	if long == 0 || long > yieldAfter {
-		if err := d.Write(ctx, "give the lane back", func(c context.Context) error { return d.in.Sessions.YieldTurn(c, ref, why) }); err != nil {
-			return err
+// wait waits for a change or the end of a time; 0 means no limit.
+func (d *desk) wait(ctx context.Context, changed <-chan struct{}, long time.Duration, why string) error {
+	return d.aside(ctx, long == 0 || long > yieldAfter, why, func() error {
+		var over <-chan time.Time
+		if long > 0 {
+			over = time.After(long)
 		}
-		defer func() {
-			if err == nil {
-				err = d.resume(ctx, ref)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-changed:
+		case <-over:
+		}
+		return nil
+	})
+}
+
+// waitUntil waits for a change or a time of the wall clock; zero means no limit. Timers stand still
+// while the machine is suspended, so the clock is read again each minute. It waits for a second at
+// least, since what it waited for may not be over at that time.
+func (d *desk) waitUntil(ctx context.Context, changed <-chan struct{}, until time.Time, why string) error {
+	if until.IsZero() {
+		return d.wait(ctx, changed, 0, why)
+	}
+	left := func() time.Duration { return until.Sub(d.env.Now()) }
+	return d.aside(ctx, left() > yieldAfter, why, func() error {
+		for wait := max(left(), time.Second); wait > 0; wait = left() {
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-changed:
+				return nil
+			case <-time.After(min(wait, time.Minute)):
 			}
-		}()
+		}
+		return nil
+	})
+}
+
+// aside waits; a long wait releases the place in the lane.
+func (d *desk) aside(ctx context.Context, long bool, why string, wait func() error) error {
+	if !long {
+		return wait()
 	}
-	var over <-chan time.Time
-	if long > 0 {
-		t := time.NewTimer(long)
-		defer t.Stop()
-		over = t.C
+	ref := d.run.job.Ref()
+	if err := d.Write(ctx, "give the lane back", func(c context.Context) error { return d.in.Sessions.YieldTurn(c, ref, why) }); err != nil {
+		return err
 	}
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-changed:
-	case <-over:
+	if err := wait(); err != nil {
+		return err
 	}
-	return nil
+	return d.resume(ctx, ref)
 }
 
 // resume takes a place in the lane again, as soon as one is free.

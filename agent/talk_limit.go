@@ -15,8 +15,9 @@ type Counter interface {
 
 // Quota is access to the team's budgets, usage and limits.
 type Quota interface {
-	// Blocked returns why a session of the member gets no prompt now; nil: it does.
-	Blocked(ctx context.Context, session string) (why, err error)
+	// Blocked returns why a session of the member gets no prompt now, and when it may get one
+	// without a change of the ledger, zero if that is not known; nil: it gets one.
+	Blocked(ctx context.Context, session string) (why error, until time.Time, err error)
 	// Reached records a limit that the agent has reached.
 	Reached(ctx context.Context, at time.Time, limit *team.LimitReached) error
 	// Used reports the usage of the conversation, and returns whether it is recorded. It is called
@@ -91,7 +92,7 @@ func (t *limits) tellLimit(ctx context.Context) {
 // blocked reports whether no prompt may be sent now; waiting mail is marked with the reason.
 // Otherwise the conversation is no longer stopped: it is working if there is a prompt.
 func (t *limits) blocked(ctx context.Context, prompt bool, waits []letter) bool {
-	why := t.inTheWay(ctx, t.id.Session)
+	why, _ := t.inTheWay(ctx, t.id.Session)
 	if why == "" {
 		t.goOn(ctx, prompt)
 		return false
@@ -104,25 +105,26 @@ func (t *limits) blocked(ctx context.Context, prompt bool, waits []letter) bool 
 	return true
 }
 
-// inTheWay returns why a session gets no prompt now; "": it does.
-func (t *limits) inTheWay(ctx context.Context, session string) string {
+// inTheWay returns why a session gets no prompt now, and when to ask again although nothing has
+// changed, zero for never; "": it gets one.
+func (t *limits) inTheWay(ctx context.Context, session string) (why string, until time.Time) {
 	if t.quota == nil {
-		return ""
+		return "", until
 	}
 	t.tellLimit(ctx)
 	if t.stopped != nil && t.stopped.untold != nil {
-		return t.stopped.untold.Error() // its own limit counts before the team knows it
+		return t.stopped.untold.Error(), t.env.Now() // its own limit counts before the team knows it
 	}
-	why, err := t.quota.Blocked(ctx, session)
+	blocks, until, err := t.quota.Blocked(ctx, session)
 	switch {
 	case err != nil:
 		t.out.line("%s: budgets and limits: %v", t.id.AgentID, err)
 		t.again = time.Second
-		return "its budgets and limits cannot be read"
-	case why != nil:
-		return why.Error()
+		return "its budgets and limits cannot be read", t.env.Now()
+	case blocks != nil:
+		return blocks.Error(), until
 	}
-	return ""
+	return "", time.Time{}
 }
 
 // hold records why a message waits. A message that its poster has not marked as mailed yet is

@@ -26,10 +26,10 @@ func newGate(r *rig) *gate {
 	return &gate{r: r, reached: make(chan time.Time, 10), used: make(chan team.Usage, 100)}
 }
 
-func (g *gate) Blocked(context.Context, string) (why, err error) {
+func (g *gate) Blocked(context.Context, string) (why error, until time.Time, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.closed, nil
+	return g.closed, until, nil
 }
 
 func (g *gate) Reached(_ context.Context, _ time.Time, limit *team.LimitReached) error {

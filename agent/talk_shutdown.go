@@ -41,7 +41,7 @@ func (t *talk) askable(ctx context.Context) bool {
 	if t.quota == nil {
 		return true
 	}
-	why, err := t.quota.Blocked(ctx, t.id.Session)
+	why, _, err := t.quota.Blocked(ctx, t.id.Session)
 	return why == nil && err == nil
 }
 

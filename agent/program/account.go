@@ -13,30 +13,35 @@ import (
 type account struct{ *Program }
 
 // Blocked implements agent.Quota. When a provider's limit may be over, one session probes it.
-func (q account) Blocked(ctx context.Context, session string) (why, err error) {
+func (q account) Blocked(ctx context.Context, session string) (why error, until time.Time, err error) {
 	m, err := q.Team.Ledger.MemberBySession(ctx, q.id.Session)
 	if err != nil {
-		return nil, err
+		return nil, until, err
 	}
 	is, err := quota.Bounds(ctx, q.Team.Ledger)
 	if err != nil {
-		return nil, err
+		return nil, until, err
 	}
 	if err := is.TellAll(ctx, q.Team.Ledger, m); err != nil {
-		return nil, err
+		return nil, until, err
 	}
-	key := q.limitKey(q.providerOf(session))
-	if no := is.BlocksAt(m, key, time.Now()); no != nil {
-		return no, nil
+	key, now := q.limitKey(q.providerOf(session)), time.Now()
+	limit, limited := is.Limited[key]
+	if no := is.BlocksAt(m, key, now); no != nil {
+		if limit.Until > now.UnixMilli() {
+			until = time.UnixMilli(limit.Until)
+		}
+		return no, until, nil
 	}
-	if _, limited := is.Limited[key]; !limited {
-		return nil, nil
+	if !limited {
+		return nil, until, nil
 	}
 	mine, err := quota.Probe(ctx, q.Team.Ledger, key)
-	if err == nil && !mine {
+	if err == nil && !mine { // the ledger has by now until when the other one may take
 		why = team.Errorf(team.CodeLimit, "another session tries whether the usage limit of %s is over", key).WithReason(team.ReasonProviderLimited)
+		until = now
 	}
-	return why, err
+	return why, until, err
 }
 
 // Reached implements agent.Quota.

@@ -19,14 +19,21 @@ import (
 // blocked returns why the session may not use its model now, or "".
 func (r *rig) blocked(p *Program) string {
 	r.Helper()
-	why, err := account{p}.Blocked(r.Context(), r.session.Key)
+	why, _ := r.blockedUntil(p)
+	return why
+}
+
+// blockedUntil is blocked with when it is worth asking again.
+func (r *rig) blockedUntil(p *Program) (string, time.Time) {
+	r.Helper()
+	why, until, err := account{p}.Blocked(r.Context(), r.session.Key)
 	if err != nil {
 		r.Fatal(err)
 	}
 	if why == nil {
-		return ""
+		return "", until
 	}
-	return why.Error()
+	return why.Error(), until
 }
 
 // TestLimitOfAProvider checks that a limit applies to all sessions that use its provider and to
@@ -44,7 +51,13 @@ func TestLimitOfAProvider(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	reached(time.Now().Add(time.Hour))
+	end := time.Now().Add(time.Hour).Truncate(time.Millisecond)
+	reached(end)
+	for _, p := range []*Program{ann, bob} {
+		if _, until := r.blockedUntil(p); !until.Equal(end) {
+			t.Errorf("blocked until %v, want %v", until, end)
+		}
+	}
 	for p, want := range map[*Program]string{ann: "llm:anthropic has reached a usage limit", bob: "llm:anthropic has reached a usage limit", other: ""} {
 		if got := r.blocked(p); (want == "") != (got == "") || !strings.Contains(got, want) {
 			t.Errorf("%q, want %q", got, want)
@@ -60,8 +73,8 @@ func TestLimitOfAProvider(t *testing.T) {
 	if got := r.blocked(ann); got != "" {
 		t.Errorf("no session may try at the end of the limit: %s", got)
 	}
-	if got := r.blocked(bob); !strings.Contains(got, "usage limit") {
-		t.Errorf("two sessions may try at once: %q", got)
+	if got, until := r.blockedUntil(bob); !strings.Contains(got, "usage limit") || time.Until(until) <= 0 {
+		t.Errorf("two sessions may try at once, or the second one never tries: %q until %v", got, until)
 	}
 	ann.answered(t.Context(), "anthropic")
 	for _, p := range []*Program{ann, bob} {

@@ -22,9 +22,11 @@ type account struct {
 	last team.Usage // last reported
 }
 
-// Blocked implements agent.Quota.
-func (q *account) Blocked(ctx context.Context, _ string) (why, err error) {
-	return quota.Blocked(ctx, q.Team.Ledger, q.Caller.Session)
+// Blocked implements agent.Quota. Every end of a limit is written to the ledger, by a person or by the
+// supervisor.
+func (q *account) Blocked(ctx context.Context, _ string) (why error, until time.Time, err error) {
+	why, err = quota.Blocked(ctx, q.Team.Ledger, q.Caller.Session)
+	return why, until, err
 }
 
 // Reached implements agent.Quota.
