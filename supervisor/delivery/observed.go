@@ -24,7 +24,7 @@ func (d *Delivery) Observed(session, generation string, o team.Observation) {
 		return
 	}
 	was := m.row.Activity
-	if now := time.Now(); o.At.After(now) { // stamped just before the clock was set back
+	if now := time.Now(); o.At.Sub(now) > state.Settle { // from before the clock was set back
 		o.At = now
 	}
 	if o.At.UnixMilli() < m.row.StartedAt { // from a resumed conversation: that turn belonged to another process
