@@ -31,8 +31,8 @@ func LimitIn(cli, words string, now time.Time) (until time.Time, ok bool) {
 }
 
 // parseUntil parses a time of day ("3pm", "15:30"), which means the next such time, a date and a
-// time ("Nov 25, 3pm", "Nov 25th, 2026 3:05 PM"), or a duration ("2h30m", "45 minutes"); zero if
-// it is none of them. An unknown zone means that of now.
+// time ("Nov 25, 3pm", "Nov 25th, 2026 3:05 PM"), which without a year means the nearest one, or a
+// duration ("2h30m", "45 minutes"); zero if it is none of them. An unknown zone means that of now.
 func parseUntil(s, zone string, now time.Time) time.Time {
 	s = strings.Join(strings.Fields(s), " ")
 	if d, err := time.ParseDuration(strings.ReplaceAll(s, " ", "")); err == nil && d > 0 {
@@ -77,12 +77,18 @@ func parseUntil(s, zone string, now time.Time) time.Time {
 		return time.Time{}
 	}
 	day, _ := strconv.Atoi(m[2])
-	year, err := strconv.Atoi(m[3])
-	if err != nil { // this year, or the next one if that date is long past
-		year = now.Year()
-		if month.Month() < now.Month()-1 {
-			year++
+	in := func(year int) time.Time {
+		return time.Date(year, month.Month(), day, hour, minute, 0, 0, now.Location())
+	}
+	if year, err := strconv.Atoi(m[3]); err == nil {
+		return in(year)
+	}
+	// The nearest such date: a text that has stayed on the screen since the old year means that one.
+	t := in(now.Year())
+	for _, other := range []time.Time{in(now.Year() - 1), in(now.Year() + 1)} {
+		if other.Sub(now).Abs() < t.Sub(now).Abs() {
+			t = other
 		}
 	}
-	return time.Date(year, month.Month(), day, hour, minute, 0, 0, now.Location())
+	return t
 }

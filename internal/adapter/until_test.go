@@ -72,4 +72,20 @@ func TestParseUntil(t *testing.T) {
 			t.Errorf("%q: %s, want %s", s, got, want)
 		}
 	}
+	// A date without a year is the nearest one.
+	for _, c := range []struct {
+		now, s string
+		year   int
+	}{
+		{"2027-01-01", "Dec 31, 11pm", 2026}, {"2027-01-01", "Nov 20, 11pm", 2026}, {"2026-12-31", "Jan 1, 2am", 2027},
+		{"2026-11-21", "Feb 1, 2am", 2027}, {"2026-11-21", "Nov 25, 3pm", 2026}, {"2026-11-21", "Sep 25, 3pm", 2026},
+	} {
+		now, err := time.Parse(time.DateOnly, c.now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := parseUntil(c.s, "", now); got.Year() != c.year {
+			t.Errorf("on %s, %q: %s, want %d", c.now, c.s, got, c.year)
+		}
+	}
 }

@@ -13,14 +13,16 @@ import (
 const limitFile = "limit.json"
 
 // ShownLimit is a usage limit that the screen shows. Its text names a time of day and stays on the
-// screen after that time. Its meaning is therefore fixed when it is first seen, also for the next
-// supervisor. Otherwise "resets 3pm" would begin another day at 3pm.
+// screen after that time, and a program that resumes a conversation shows it again. Its meaning is
+// therefore fixed when it is first seen, also for the next supervisor and the next process of the
+// conversation. Otherwise "resets 3pm" would begin another day at 3pm.
 type ShownLimit struct {
-	Generation string    `json:"generation"`
-	Text       string    `json:"text"`
-	Count      int       `json:"count"` // how often the screen shows it: an increase is a new limit
-	Since      time.Time `json:"since"`
-	Until      time.Time `json:"until,omitzero"`
+	Generation   string    `json:"generation"`
+	Conversation string    `json:"conversation,omitempty"` // the CLI's id; "" where it is unknown
+	Text         string    `json:"text"`
+	Count        int       `json:"count"` // how often the screen shows it: an increase is a new limit
+	Since        time.Time `json:"since"`
+	Until        time.Time `json:"until,omitzero"`
 }
 
 // limits is a looker's record of the limits that it sees.
@@ -32,9 +34,21 @@ type limits struct {
 
 func (s *limits) load(f Facts) {
 	var last ShownLimit
-	if err := ReadJSON(f.Bundle, limitFile, &last); err == nil && last.Generation == f.Generation {
+	if err := ReadJSON(f.Bundle, limitFile, &last); err != nil {
+		return
+	}
+	resumed := f.Link.Resumed && last.Conversation != "" && last.Conversation == f.Link.Conversation
+	if last.Generation == f.Generation || resumed {
 		s.last = last
 	}
+}
+
+// talk returns the id of the current conversation; "" if it is unknown.
+func (f Facts) talk() string {
+	if c, err := ReadConversation(f.Bundle, f.Session); err == nil && c.Generation == f.Generation {
+		return c.ID
+	}
+	return f.Link.Conversation
 }
 
 // at returns what a screen shows at a time, and what it shows apart from the text of a limit.
@@ -56,7 +70,7 @@ func (l *looker) judge(screen string, seen adapter.Seen, now time.Time) adapter.
 	case seen.Activity != team.Limited && seen.Activity != team.Working: // a screen that is not drawn fully shows nothing
 		return seen
 	case seen.Activity == team.Limited && (s.last.Text != text || n > s.last.Count):
-		s.last = ShownLimit{Generation: l.f.Generation, Text: text, Since: now, Until: seen.Until}
+		s.last = ShownLimit{Generation: l.f.Generation, Conversation: l.f.talk(), Text: text, Since: now, Until: seen.Until}
 		s.last.Count = s.count(screen)
 		l.keep()
 	case n < s.last.Count: // scrolled away

@@ -57,6 +57,50 @@ func TestLimitMeansItsFirstHour(t *testing.T) {
 	}
 }
 
+// A program that resumes a conversation shows the text of a limit again, which keeps its first
+// meaning. In another conversation the same text is another limit.
+func TestLimitInResumedConversation(t *testing.T) {
+	t.Parallel()
+	clock := func(day, hour int) time.Time { return time.Date(2026, 11, day, hour, 0, 0, 0, time.UTC) }
+	for _, c := range []struct {
+		what    string
+		first   adapter.Link // of the process that met the limit
+		learned string       // the conversation that its program has reported
+		then    adapter.Link // of the next process
+		again   bool         // it is another limit
+	}{
+		{"its id was chosen", adapter.Link{Conversation: "c1"}, "", adapter.Link{Conversation: "c1", Resumed: true}, false},
+		{"its id was learned", adapter.Link{}, "c1", adapter.Link{Conversation: "c1", Resumed: true}, false},
+		{"it went on in another one", adapter.Link{Conversation: "c1"}, "c2", adapter.Link{Conversation: "c2", Resumed: true}, false},
+		{"another one is resumed", adapter.Link{Conversation: "c1"}, "", adapter.Link{Conversation: "c2", Resumed: true}, true},
+		{"a new one", adapter.Link{Conversation: "c1"}, "", adapter.Link{Conversation: "c2"}, true},
+		{"none is known", adapter.Link{}, "", adapter.Link{Resumed: true}, true},
+	} {
+		s := &couriertest.Screen{Above: "> go\n✕ Usage limit reached for x.\n  Access resets at 3:00 PM UTC.\n"}
+		screen, err := s.Capture(t.Context(), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, f, _ := typed(t, &couriertest.Screen{}, openTyping, adapter.WayTyping)
+		if c.learned != "" {
+			if err = WriteConversation(f.Bundle, Conversation{Session: f.Session, Generation: f.Generation, ID: c.learned}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		rules := f.look.rules
+		f.Link = c.first
+		if seen, _ := newLooker(f, s, rules).at(screen, clock(21, 14)); seen.Activity != team.Limited {
+			t.Fatalf("%s: %+v", c.what, seen)
+		}
+		f.Generation, f.Link = "g2", c.then
+		l := newLooker(f, s, rules)
+		seen, _ := l.at(screen, clock(21, 16))
+		if again := seen.Activity == team.Limited; again != c.again || again && !seen.Until.Equal(clock(22, 15)) {
+			t.Errorf("%s: %s until %s", c.what, seen.Activity, seen.Until)
+		}
+	}
+}
+
 // A limit unknown to the supervisor holds mail; mail that it delivers later is typed, since a
 // person has continued.
 func TestLimitIsToldBeforeItIsTypedPast(t *testing.T) {
