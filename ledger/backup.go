@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/teamctl/teamctl/internal/glob"
 )
 
 // tempName is the pattern of files that are not yet a ledger; the doctor
@@ -78,9 +80,9 @@ func ignoreMissing(err error) error {
 // Backups returns the copies of the ledger at path that were made before
 // migrations, oldest first.
 func Backups(path string) []string {
-	found, err := filepath.Glob(strings.TrimSuffix(path, filepath.Ext(path)) + ".v*.bak")
+	found, err := filepath.Glob(glob.Escape(strings.TrimSuffix(path, filepath.Ext(path))) + ".v*.bak")
 	if err != nil {
-		return nil // the path contains pattern characters
+		return nil // the pattern is valid
 	}
 	slices.SortFunc(found, func(a, b string) int { return cmp.Compare(backupTime(a), backupTime(b)) })
 	return found

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/mattn/go-sqlite3"
 
+	"github.com/teamctl/teamctl/internal/glob"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -248,7 +249,8 @@ func TestMigrateDeliveries(t *testing.T) {
 // listed. The newest is the one made last, whatever its version.
 func TestBackupIsWholeOrNotThere(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := filepath.Join(t.TempDir(), "[a]") // no pattern
+	ok(t, os.Mkdir(dir, 0o700))
 	path := filepath.Join(dir, "ledger.db")
 	db := openAt(t, path)
 	l := New(db, Direct(db))
@@ -268,7 +270,7 @@ func TestBackupIsWholeOrNotThere(t *testing.T) {
 	if len(got) != 2 || got[0] != older || !strings.Contains(got[1], "ledger.v10.") {
 		t.Fatalf("%v", got)
 	}
-	if left, err := filepath.Glob(filepath.Join(dir, tempName)); err != nil || len(left) != 0 {
+	if left, err := filepath.Glob(filepath.Join(glob.Escape(dir), tempName)); err != nil || len(left) != 0 {
 		t.Errorf("left: %v, %v", left, err)
 	}
 	old := openAt(t, got[1])

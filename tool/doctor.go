@@ -22,6 +22,7 @@ import (
 
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/internal/cgroup"
+	"github.com/teamctl/teamctl/internal/glob"
 	"github.com/teamctl/teamctl/internal/private"
 	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/internal/regular"
@@ -313,7 +314,7 @@ func (e *Env) ledgerCheck(ctx context.Context, key string) (_ Check, bad bool) {
 // lostChecks reports supervisors whose team was deleted while they were running.
 func lostChecks() []Check {
 	var out []Check
-	files, _ := filepath.Glob(filepath.Join(team.RuntimeRoot(), "*", filepath.Base(team.Layout{}.LastWords()))) // the pattern is valid
+	files, _ := filepath.Glob(filepath.Join(glob.Escape(team.RuntimeRoot()), "*", filepath.Base(team.Layout{}.LastWords()))) // the pattern is valid
 	for _, path := range files {
 		w, err := supervisor.ReadLastWords(path)
 		if err != nil || w == nil || w.Why != "removed" {

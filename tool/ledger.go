@@ -15,6 +15,7 @@ import (
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/internal/filelock"
+	"github.com/teamctl/teamctl/internal/glob"
 	"github.com/teamctl/teamctl/internal/proc"
 	"github.com/teamctl/teamctl/internal/publish"
 	"github.com/teamctl/teamctl/internal/regular"
@@ -215,7 +216,7 @@ const recoverName = ".recover-*"
 
 // rebuildLedger creates the new file and renames it into place.
 func (e *Env) rebuildLedger(ctx context.Context, l team.Layout, out *LedgerRecovered) (err error) {
-	left, _ := filepath.Glob(filepath.Join(escapeGlob(l.Dir), recoverName)) // of killed recoveries: the locks are ours
+	left, _ := filepath.Glob(filepath.Join(glob.Escape(l.Dir), recoverName)) // of killed recoveries: the locks are ours
 	for _, dir := range left {
 		if err := os.RemoveAll(dir); err != nil {
 			return unwritable(l.Dir, err)
@@ -235,7 +236,7 @@ func (e *Env) rebuildLedger(ctx context.Context, l team.Layout, out *LedgerRecov
 	}
 	damaged := l.Ledger()
 	if _, err := os.Lstat(damaged); errors.Is(err, os.ErrNotExist) { // an earlier recovery may have been interrupted
-		found, _ := filepath.Glob(escapeGlob(damaged) + ledger.DamagedMark + "*")
+		found, _ := filepath.Glob(glob.Escape(damaged) + ledger.DamagedMark + "*")
 		found = slices.DeleteFunc(found, func(s string) bool { return strings.HasSuffix(s, "-wal") || strings.HasSuffix(s, "-shm") })
 		if damaged = ""; len(found) > 0 {
 			damaged = slices.Max(found)
@@ -321,7 +322,7 @@ func renameAside(ledger, kept string) error {
 // still there, and removes what is left of one that is not.
 func resumeAside(l team.Layout) error {
 	_, missing := os.Lstat(l.Ledger())
-	kept, _ := filepath.Glob(escapeGlob(l.Ledger()) + ledger.DamagedMark + "*")
+	kept, _ := filepath.Glob(glob.Escape(l.Ledger()) + ledger.DamagedMark + "*")
 	for _, end := range ledgerFiles {
 		own, err := os.Lstat(l.Ledger() + end)
 		if err != nil {
@@ -348,10 +349,6 @@ func syncDir(dir string) error {
 		return err
 	}
 	return errors.Join(d.Sync(), d.Close())
-}
-
-func escapeGlob(s string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(s)
 }
 
 // duplicate copies a database with its log; "" if the source is not a file, or is empty.

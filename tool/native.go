@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/teamctl/teamctl/inbox"
+	"github.com/teamctl/teamctl/internal/glob"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -66,7 +67,7 @@ func (e *Env) nativeTeam(name string) (NativeTeam, bool) {
 // unreadIn counts the unread messages in the mailboxes of a directory. An unreadable mailbox
 // counts as one message, since it may hold one.
 func unreadIn(l team.Layout) int {
-	files, err := filepath.Glob(filepath.Join(l.Inboxes(), "*.json"))
+	files, err := filepath.Glob(filepath.Join(glob.Escape(l.Inboxes()), "*.json"))
 	if err != nil {
 		return 0 // the pattern is valid
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/internal/atomicfile"
+	"github.com/teamctl/teamctl/internal/glob"
 	"github.com/teamctl/teamctl/internal/publish"
 	"github.com/teamctl/teamctl/internal/regular"
 	"github.com/teamctl/teamctl/ledger"
@@ -252,9 +253,9 @@ func (r *repairer) config(ctx context.Context, t *Team) {
 }
 
 func corrupted(path string) []string {
-	found, err := filepath.Glob(path + ".corrupt-*")
+	found, err := filepath.Glob(glob.Escape(path) + ".corrupt-*")
 	if err != nil {
-		return nil // the pattern is valid: a team's key has no special characters
+		return nil // the pattern is valid
 	}
 	return found
 }

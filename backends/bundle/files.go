@@ -7,10 +7,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/teamctl/teamctl/backends"
+	"github.com/teamctl/teamctl/internal/glob"
 	"github.com/teamctl/teamctl/internal/regular"
 	"github.com/teamctl/teamctl/team"
 )
@@ -176,15 +176,11 @@ func Sweep(b team.Bundle) { SweepOlder(b, 0) }
 // alive: it keeps files younger than age. It returns how many files it removed.
 func SweepOlder(b team.Bundle, age time.Duration) (n int) {
 	limit := time.Now().Add(-age)
-	names, _ := filepath.Glob(filepath.Join(escapeGlob(string(b)), "*.tmp"))
+	names, _ := filepath.Glob(filepath.Join(glob.Escape(string(b)), "*.tmp"))
 	for _, name := range names {
 		if fi, err := os.Lstat(name); err == nil && !fi.ModTime().After(limit) && os.Remove(name) == nil {
 			n++
 		}
 	}
 	return n
-}
-
-func escapeGlob(s string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(s)
 }

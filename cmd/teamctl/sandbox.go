@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/teamctl/teamctl/internal/filelock"
+	"github.com/teamctl/teamctl/internal/glob"
 	"github.com/teamctl/teamctl/internal/plain"
 	"github.com/teamctl/teamctl/team"
 )
@@ -129,7 +130,7 @@ func sandboxEnv(dir string) []string {
 
 // sweepSandboxes ends and removes what killed tests left behind.
 func sweepSandboxes(ctx context.Context, home team.Home, exe string) error {
-	dirs, err := filepath.Glob(filepath.Join(home.Dir, sandboxPrefix+"*"))
+	dirs, err := filepath.Glob(filepath.Join(glob.Escape(home.Dir), sandboxPrefix+"*"))
 	if err != nil {
 		return fmt.Errorf("look for killed tests: %w", err)
 	}

@@ -545,7 +545,7 @@ func TestGone(t *testing.T) {
 // TestFindNative: a team is found by itself where it is the only one.
 func TestFindNative(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := filepath.Join(t.TempDir(), "[a]") // no pattern
 	if _, err := FindNative(dir, ""); team.ReasonOf(err) != "no_native_team" {
 		t.Errorf("none: %v", err)
 	}

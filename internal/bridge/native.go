@@ -17,6 +17,7 @@ import (
 
 	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/internal/atomicfile"
+	"github.com/teamctl/teamctl/internal/glob"
 	"github.com/teamctl/teamctl/internal/mkdirlock"
 	"github.com/teamctl/teamctl/team"
 )
@@ -54,7 +55,7 @@ func (n native) id() string { return "claude:" + n.dir + ":" + n.name }
 // itself spells in two ways).
 func FindNative(dir, name string) (string, error) {
 	if name == "" {
-		all, err := filepath.Glob(filepath.Join(dir, "teams", "*", "config.json"))
+		all, err := filepath.Glob(filepath.Join(glob.Escape(dir), "teams", "*", "config.json"))
 		if err != nil {
 			return "", team.Errorf(team.CodeInvalid, "look for teams in %s: %w", dir, err)
 		}

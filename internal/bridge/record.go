@@ -15,6 +15,7 @@ import (
 
 	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/internal/adapter"
+	"github.com/teamctl/teamctl/internal/glob"
 	"github.com/teamctl/teamctl/internal/regular"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/team"
@@ -69,7 +70,7 @@ func (r record) holds(text string) bool {
 // record reads the record of a native member. A member without one has not begun a turn, or keeps
 // its record elsewhere or not at all.
 func (b *bridge) record(cfg *team.Config, there string) (record, error) {
-	files, err := filepath.Glob(filepath.Join(b.native.dir, "projects", "*", "*.jsonl"))
+	files, err := filepath.Glob(filepath.Join(glob.Escape(b.native.dir), "projects", "*", "*.jsonl"))
 	if err != nil {
 		return record{}, err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/teamctl/teamctl/internal/adapter"
 	"github.com/teamctl/teamctl/internal/atomicfile"
+	"github.com/teamctl/teamctl/internal/glob"
 	"github.com/teamctl/teamctl/internal/private"
 	"github.com/teamctl/teamctl/internal/regular"
 	"github.com/teamctl/teamctl/team"
@@ -130,7 +131,7 @@ func ReadJSON(b team.Bundle, name string, v any) error {
 // LoadCustom reads the user's own agent kinds, by name. It stops at the first broken file.
 func LoadCustom(home team.Home) ([]adapter.Custom, error) {
 	dir := filepath.Join(home.Dir, "agents")
-	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
+	files, err := filepath.Glob(filepath.Join(glob.Escape(dir), "*.yaml"))
 	if err != nil {
 		return nil, fmt.Errorf("list %s: %w", dir, err)
 	}
