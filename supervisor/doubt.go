@@ -81,8 +81,7 @@ func (a adopted) apply(s *Supervisor) {
 	case m.at != nil && m.row.Observed.Alive():
 		s.proceedStop(m)
 	default:
-		s.finish(m, finalOf(m, team.Completed), m.row.Reason, m.stop.in.Remove)
-		s.answerStop(m, team.StopAlready, "")
+		s.conclude(m, conclusion{a.session, finalOf(m, team.Completed), m.row.Reason, team.StopAlready})
 	}
 }
 

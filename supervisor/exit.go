@@ -35,7 +35,7 @@ func (e exited) apply(s *Supervisor) {
 		return
 	}
 	if m.row.Desired == team.WantStopped {
-		s.finish(m, team.Completed, "stopped", s.ordered(m.row).Remove)
+		s.finishSoon(m, team.Completed, "stopped", s.ordered(m.row).Remove)
 		return
 	}
 	// It ended during a restart whose supervisor is gone, or because of its directory.
@@ -116,10 +116,10 @@ func (s *Supervisor) follow(m *member, v policy.Verdict) {
 			reason += ": " + m.row.Reason
 		}
 		// The dead pane stays, so that a person can read the reason.
-		s.settle(m, team.Failed, reason, s.failed(m, reason))
+		_ = s.settle(m, team.Failed, reason, s.failed(m, reason)) // it is exited then, and this comes again
 		s.publisher.Publish()
 	default:
-		s.finish(m, v.Next, v.Reason, false)
+		_ = s.finish(m, v.Next, v.Reason, false) // as above
 	}
 }
 
@@ -139,9 +139,12 @@ func (f follows) apply(s *Supervisor) {
 }
 
 // finish ends a member's life: it sets the final state, releases its place, and removes it from
-// the roster if requested.
-func (s *Supervisor) finish(m *member, final team.Observed, reason string, remove bool) {
-	s.settle(m, final, reason, s.terminated(m))
+// the roster if requested. After an error of the ledger, which is logged, it may be repeated.
+func (s *Supervisor) finish(m *member, final team.Observed, reason string, remove bool) error {
+	defer s.publisher.Publish()
+	if err := s.settle(m, final, reason, s.terminated(m)); err != nil {
+		return err
+	}
 	at := m.at
 	m.at = nil
 	if at != nil {
@@ -158,14 +161,23 @@ func (s *Supervisor) finish(m *member, final team.Observed, reason string, remov
 			return nil
 		})
 	}
-	if remove {
-		ctx, cancel := s.write()
-		defer cancel()
-		if err := s.leave(ctx, m); err != nil {
-			s.log.Error("remove member", "member", m.row.Name, "err", err)
-		} else {
-			delete(s.members, m.row.SessionKey)
-		}
+	if !remove {
+		return nil
 	}
-	s.publisher.Publish()
+	ctx, cancel := s.write()
+	defer cancel()
+	if err := s.leave(ctx, m); err != nil {
+		s.log.Error("remove member", "member", m.row.Name, "err", err)
+		return err
+	}
+	delete(s.members, m.row.SessionKey)
+	return nil
+}
+
+// finishSoon is finish for a member that nobody waits for: if the ledger does not accept it now,
+// reconcile continues.
+func (s *Supervisor) finishSoon(m *member, final team.Observed, reason string, remove bool) {
+	if s.finish(m, final, reason, remove) != nil {
+		s.after("finish:"+m.row.SessionKey, time.Second, kick{m.row.SessionKey})
+	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// fullDisk is a writer that, while it is full, refuses every write whose arguments contain a text.
+// fullDisk is a writer that, while it is full, refuses every write whose name or arguments contain a text.
 type fullDisk struct {
 	ledger.Writer
 	mu      sync.Mutex
@@ -24,7 +24,7 @@ type fullDisk struct {
 
 func (f *fullDisk) Write(ctx context.Context, op ledger.Op) (json.RawMessage, error) {
 	f.mu.Lock()
-	no := f.refuse != "" && strings.Contains(string(op.Args), f.refuse)
+	no := f.refuse != "" && strings.Contains(op.Name+" "+string(op.Args), f.refuse)
 	if no {
 		f.refused++
 		f.refuse = "" // there is space again
@@ -43,11 +43,27 @@ func (r *rig) full() *fullDisk {
 	return full
 }
 
-// next refuses the next write whose arguments contain a text.
+// next refuses the next write whose name or arguments contain a text.
 func (f *fullDisk) next(refuse string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.refuse = refuse
+}
+
+// session returns the session key of a member, also of one that has left.
+func (r *rig) session(name string) string {
+	r.Helper()
+	all, err := r.led.Members(r.Context(), true)
+	if err != nil {
+		r.Fatal(err)
+	}
+	for _, m := range all {
+		if m.Name == name {
+			return m.SessionKey
+		}
+	}
+	r.Fatalf("no member %q", name)
+	return ""
 }
 
 // times returns how many writes were refused.
@@ -143,6 +159,118 @@ func TestFault32UpOnAFullDisk(t *testing.T) {
 		id := r.post("hello")
 		r.until("delivered", func() bool { return r.delivery(id).State == team.Accepted })
 		s.Close()
+	}
+}
+
+// The end of a stop is also written again, and the stop is answered after it: a member that is said
+// to be removed is.
+func TestFault32StopOnAFullDisk(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		refuse  string
+		ended   bool // before the stop
+		want    team.Observed
+		outcome string
+	}{
+		"the final state":               {`"observed":"killed"`, false, team.Killed, team.StopForced},
+		"the removal":                   {"member.leave", false, team.Killed, team.StopForced},
+		"the removal of one that ended": {"member.leave", true, team.Failed, team.StopAlready},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			full := r.full()
+			s := r.supervisor()
+			r.spawn(s, "a", team.RestartNever)
+			if c.ended {
+				r.m.agent(r.layout, "a").end(backends.Exit{Known: true, Code: 1})
+				r.waitState("a", team.Failed)
+			}
+			full.next(c.refuse)
+			out, err := s.StopMembers(t.Context(), team.StopRequest{Names: []string{"a"}, Force: true, Remove: true})
+			if err != nil || len(out) != 1 || out[0].Outcome != c.outcome {
+				t.Errorf("%+v, %v", out, err)
+			}
+			if m, err := r.led.MemberBySession(t.Context(), r.session("a")); err != nil || m.RemovedAt == 0 || m.Observed != c.want {
+				t.Errorf("answered, and it is %s, removed at %d, %v", m.Observed, m.RemovedAt, err)
+			}
+			if n := full.times(); n != 1 {
+				t.Errorf("refused %d times", n)
+			}
+		})
+	}
+}
+
+// So is the end of a member for which nobody waits: of a stop that an earlier supervisor was asked for.
+func TestFault32OrderedStopOnAFullDisk(t *testing.T) {
+	t.Parallel()
+	for _, refuse := range []string{"member.leave", `"observed":"completed"`} {
+		r := newRig(t)
+		full := r.full()
+		s := r.supervisor()
+		r.spawn(s, "a", team.RestartNever)
+		s.Close()
+		r.m.agent(r.layout, "a").end(backends.Exit{Known: true})
+		stopped, exited := team.WantStopped, team.Exited
+		if _, err := r.led.UpdateMember(t.Context(), ledger.MemberPatch{SessionKey: r.session("a"), Observed: &exited, Desired: &stopped, StopOrder: &ledger.StopOrder{Remove: true}}); err != nil {
+			t.Fatal(err)
+		}
+		full.next(refuse)
+		s = r.supervisor()
+		r.until("removed", func() bool {
+			m, err := r.led.MemberBySession(t.Context(), r.session("a"))
+			return err == nil && m.RemovedAt != 0 && m.Observed == team.Completed
+		})
+		if n := full.times(); n != 1 {
+			t.Errorf("%s: refused %d times", refuse, n)
+		}
+		s.Close()
+	}
+}
+
+// A stop whose end is not written yet gives way to a later start.
+func TestFault32StartAfterAStopOnAFullDisk(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	full := r.full()
+	s := r.supervisor()
+	before := r.spawn(s, "a", team.RestartNever)
+	full.next(`"observed":"completed"`)
+	stop := r.stop(s, team.StopRequest{Names: []string{"a"}})
+	r.until("refused", func() bool { return full.times() == 1 })
+	rows, err := s.StartMembers(t.Context(), []string{"a"})
+	if err != nil || rows[0].Observed != team.Running || rows[0].Generation == before.Generation {
+		t.Errorf("%+v, %v", rows, err)
+	}
+	if got := <-stop; got.err != nil || got.out[0].Outcome != team.StopUnasked {
+		t.Errorf("%+v", got)
+	}
+	again, err := s.StartMembers(t.Context(), []string{"a"})
+	if err != nil || again[0].Generation != rows[0].Generation || again[0].Observed != team.Running {
+		t.Errorf("%+v, %v", again, err)
+	}
+}
+
+// Force that comes while the end of a stop is not written yet ends nothing: nothing is left.
+func TestFault32ForceAfterAStopOnAFullDisk(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	full := r.full()
+	s := r.supervisor()
+	r.spawn(s, "a", team.RestartNever)
+	r.m.agent(r.layout, "a").end(backends.Exit{Known: true, Code: 1})
+	r.waitState("a", team.Failed)
+	full.next("member.leave")
+	stop := r.stop(s, team.StopRequest{Names: []string{"a"}, Remove: true})
+	r.until("refused", func() bool { return full.times() == 1 })
+	if _, err := s.StopMembers(t.Context(), team.StopRequest{Names: []string{"a"}, Force: true, NoWait: true}); err != nil && !team.IsCode(err, team.CodeNotFound) {
+		t.Error(err) // it has left by now, or it has not
+	}
+	if got := <-stop; got.err != nil || got.out[0].Outcome != team.StopAlready {
+		t.Errorf("%+v", got)
+	}
+	if m, err := r.led.MemberBySession(t.Context(), r.session("a")); err != nil || m.RemovedAt == 0 {
+		t.Errorf("%+v, %v", m, err)
 	}
 }
 

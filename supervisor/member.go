@@ -46,10 +46,13 @@ type doubtful struct {
 
 // ending has what remains to be done after an exit.
 type ending struct {
-	pending  *exited       // an exit that came during a stop step
-	owes     bool          // its exit is recorded, and its tasks are not released yet
-	released []string      // tasks released at its last exit
-	disposed chan struct{} // closed when the pane of its last generation was removed; nil: never
+	pending  *exited  // an exit that came during a stop step
+	owes     bool     // its exit is recorded, and its tasks are not released yet
+	released []string // tasks released at its last exit
+	// concluding says that its stop has ended its process, and that the ledger has not accepted yet
+	// what follows: see conclude.
+	concluding bool
+	disposed   chan struct{} // closed when the pane of its last generation was removed; nil: never
 }
 
 // stopping is a running stop.

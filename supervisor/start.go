@@ -22,7 +22,7 @@ import (
 
 // reconcile moves a member towards its desired state, unless a step is running.
 func (s *Supervisor) reconcile(m *member) {
-	if m.step != stepNone {
+	if m.step != stepNone || m.concluding {
 		return
 	}
 	if m.unsure != nil {
@@ -62,9 +62,9 @@ func (s *Supervisor) reconcile(m *member) {
 	}
 	switch remove := s.ordered(m.row).Remove; {
 	case remove:
-		s.finish(m, finalOf(m, team.Completed), cmp.Or(m.row.Reason, "stopped"), true)
+		s.finishSoon(m, finalOf(m, team.Completed), cmp.Or(m.row.Reason, "stopped"), true)
 	case !m.row.Observed.Terminal():
-		s.settle(m, team.Completed, "stopped", s.terminated(m))
+		s.finishSoon(m, team.Completed, "stopped", false)
 	}
 }
 
@@ -85,17 +85,17 @@ func (s *Supervisor) retrySoon(session string) {
 
 // settle moves a member without a process to a final state by the transition table, with the
 // notice to the lead, if any.
-func (s *Supervisor) settle(m *member, final team.Observed, reason string, tell *ledger.Notice) {
+func (s *Supervisor) settle(m *member, final team.Observed, reason string, tell *ledger.Notice) error {
 	if m.row.Observed == final {
-		return
+		return nil
 	}
 	if !m.row.Observed.CanMove(final) && m.row.Observed.CanMove(team.Exited) {
 		exited := team.Exited
-		if s.patch(m, ledger.MemberPatch{Observed: &exited}) != nil {
-			return
+		if err := s.patch(m, ledger.MemberPatch{Observed: &exited}); err != nil {
+			return err
 		}
 	}
-	_ = s.patch(m, ledger.MemberPatch{Observed: &final, Reason: &reason, PID: new(int), Ready: new(bool), Notice: tell})
+	return s.patch(m, ledger.MemberPatch{Observed: &final, Reason: &reason, PID: new(int), Ready: new(bool), Notice: tell})
 }
 
 // begin writes the intent of a new generation and starts it in a step.
@@ -445,8 +445,8 @@ func (s *Supervisor) startFailed(m *member, d startDone) {
 		return
 	}
 	if m.stop != nil {
-		s.answerStop(m, team.StopAlready, why)
-		s.reconcile(m)
+		m.stop.reason = why
+		s.conclude(m, conclusion{d.session, team.Completed, "stopped", team.StopAlready})
 		return
 	}
 	if r := team.ReasonOf(d.err); r == team.ReasonProviderLimited || r == team.ReasonBudgetUsedUp { // not its own fault

@@ -46,7 +46,7 @@ func (s *Supervisor) askStop(m *member, in team.StopRequest, gone func(team.Stop
 		m.stop.in.Remove = m.stop.in.Remove || in.Remove
 		if in.Force && !m.stop.in.Force {
 			m.stop.in.Force = true
-			if m.step == stepNone {
+			if m.step == stepNone && !m.concluding {
 				s.endTree(m, team.StopForced)
 			}
 		}
@@ -59,8 +59,7 @@ func (s *Supervisor) askStop(m *member, in team.StopRequest, gone func(team.Stop
 	case m.unsure != nil:
 		adoptAgain{m.row.SessionKey}.apply(s)
 	case m.at == nil || !m.row.Observed.Alive():
-		s.finish(m, finalOf(m, team.Completed), m.row.Reason, in.Remove)
-		s.answerStop(m, team.StopAlready, "")
+		s.conclude(m, conclusion{m.row.SessionKey, finalOf(m, team.Completed), m.row.Reason, team.StopAlready})
 	default:
 		s.proceedStop(m)
 	}
@@ -262,16 +261,40 @@ func (s *Supervisor) stopped(m *member) {
 	if st.in.Force {
 		final = team.Killed
 	}
-	s.after("stop:"+m.row.SessionKey, 0, nil)
+	s.conclude(m, conclusion{m.row.SessionKey, final, st.outcome, st.outcome})
+}
+
+// conclusion is the end of a stop: no process of the member is left.
+type conclusion struct {
+	session string
+	final   team.Observed
+	reason  string // of the final state
+	outcome string
+}
+
+// conclude finishes the member of a stop and answers the stop. A request to remove a member has not
+// succeeded while it is on the roster: if the ledger does not accept that now, both come later.
+func (s *Supervisor) conclude(m *member, c conclusion) {
+	st := m.stop
+	s.after("stop:"+c.session, 0, nil)
 	again := m.row.Desired == team.WantRunning // a later start or restart wins
 	if again {
-		s.settle(m, final, st.outcome, nil)
-	} else {
-		s.finish(m, final, st.outcome, st.in.Remove)
+		_ = s.settle(m, c.final, c.reason, nil) // the start replaces it
+	} else if s.finish(m, c.final, c.reason, st.in.Remove) != nil {
+		m.concluding, st.requestID = true, "" // an answer of the agent comes too late
+		s.after("finish:"+c.session, time.Second, c)
+		return
 	}
-	s.answerStop(m, st.outcome, st.reason)
+	m.concluding = false
+	s.answerStop(m, c.outcome, st.reason)
 	if again {
 		s.begin(m)
+	}
+}
+
+func (c conclusion) apply(s *Supervisor) {
+	if m := s.members[c.session]; m != nil && m.stop != nil && m.concluding {
+		s.conclude(m, c)
 	}
 }
 
