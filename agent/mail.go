@@ -30,6 +30,8 @@ type letter struct {
 	msg   ledger.Message // authoritative for sender, kind and text, if known
 	known bool           // the ledger has it as a message to us
 	done  bool           // already accepted: handled, but not marked read
+	// commands says that its sender may end the worker or steer it, for a kind that asks for that.
+	commands bool
 }
 
 // rank returns the order of handling: shutdown, the lead, the peers, unknown senders.
@@ -150,8 +152,14 @@ func (w *worker) open(ctx context.Context, e inbox.Entry) (letter, error) {
 			l.msg, l.known, l.done = msg, true, accepted(d.State)
 		}
 	}
-	return l, nil
+	if l.known && !l.done && slices.Contains(commanding, l.msg.Kind) {
+		l.commands, err = w.mayCommand(ctx, l.msg.From)
+	}
+	return l, err
 }
+
+// commanding are the kinds of mail by which a worker is ended or steered.
+var commanding = []team.Kind{team.KindShutdownRequest, team.KindMessage, team.KindTaskRequest}
 
 // accepted reports whether the message was handled before.
 func accepted(s team.DeliveryState) bool {
@@ -221,7 +229,7 @@ func (w *worker) handle(ctx context.Context, l letter) (stop bool) {
 	}
 	switch m := l.msg; m.Kind {
 	case team.KindShutdownRequest:
-		return w.shutdown(ctx, m)
+		return w.shutdown(ctx, l)
 	case team.KindTaskRequest:
 		w.taskRequest(ctx, m)
 	case team.KindTaskAssignment:
@@ -250,24 +258,29 @@ func (w *worker) unverified(e inbox.Entry) {
 	w.show(cut(oneLine(e.From), 80)+" (unverified)", "message", e.Text)
 }
 
-// mayCommand reports whether a sender may end the worker.
-func (w *worker) mayCommand(ctx context.Context, from string) bool {
+// mayCommand reports whether a sender may end the worker. An error says nothing of the sender: its
+// mail must wait, and not be refused.
+func (w *worker) mayCommand(ctx context.Context, from string) (bool, error) {
 	if from == team.LeadName {
-		return true
+		return true, nil
 	}
 	m, err := w.env.Ledger.Member(ctx, from)
-	return err == nil && (m.Role == team.RoleLeader || m.Role == team.RoleOperator)
+	if team.IsCode(err, team.CodeNotFound) { // nobody has the name any more
+		return false, nil
+	}
+	return err == nil && (m.Role == team.RoleLeader || m.Role == team.RoleOperator), err
 }
 
 // shutdown answers a request. Mail is read between tasks, so no task is running.
-func (w *worker) shutdown(ctx context.Context, m ledger.Message) bool {
+func (w *worker) shutdown(ctx context.Context, l letter) bool {
+	m := l.msg
 	id, reason := m.RequestID, ""
 	if f, ok := inbox.Parse(m.Text); ok {
 		if r, ok := f.(inbox.ShutdownRequest); ok {
 			id, reason = cmp.Or(id, r.RequestID), r.Reason
 		}
 	}
-	if !w.mayCommand(ctx, m.From) {
+	if !l.commands {
 		w.out.line("ignored a shutdown request from %s, which is neither lead nor operator", m.From)
 		w.post(ctx, "shutdown_rejected", ledger.NewMessage{
 			Kind: team.KindShutdownRejected, To: m.From, Parent: m.ID, RequestID: id, IdemKey: "shutdown:" + m.ID,

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/teamctl/teamctl/inbox"
 	"github.com/teamctl/teamctl/ledger"
@@ -100,6 +101,44 @@ func TestForgedShutdownIsIgnored(t *testing.T) {
 	}
 	if err := w.stop(); !errors.Is(err, context.Canceled) {
 		t.Errorf("ended with %v", err)
+	}
+}
+
+// unknownSenders fails to look members up, for some times.
+type unknownSenders struct {
+	Ledger
+	fails *atomic.Int32
+}
+
+func (u unknownSenders) Member(ctx context.Context, name string) (ledger.Member, error) {
+	if u.fails.Add(-1) >= 0 {
+		return ledger.Member{}, team.Errorf(team.CodeUnavailable, "the ledger is busy")
+	}
+	return u.Ledger.Member(ctx, name)
+}
+
+// TestShutdownByAnUnreadSender checks that a request whose sender cannot be looked up is answered
+// when that is possible, and not rejected.
+func TestShutdownByAnUnreadSender(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	var fails atomic.Int32
+	fails.Store(2)
+	r.join("olga", team.TeammateSessionKey(""), team.RoleOperator)
+	w := r.start("ann", func(e *Env) { e.Ledger = unknownSenders{e.Ledger, &fails} })
+	w.idle()
+	text, err := inbox.Encode(inbox.ShutdownRequest{RequestID: "shutdown-1@ann", From: "olga", Timestamp: inbox.Timestamp(time.Now())})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.send(ledger.NewMessage{Kind: team.KindShutdownRequest, From: "olga", To: "ann", RequestID: "shutdown-1@ann", Text: text})
+	rejected := func() []ledger.Message { return r.messages("ann", team.KindShutdownRejected) }
+	r.until("the answer", func() bool { return len(rejected())+len(r.messages("ann", team.KindShutdownApproved)) > 0 })
+	if got := rejected(); len(got) != 0 {
+		t.Fatalf("rejected: %+v", got)
+	}
+	if err := w.wait(); err != nil || fails.Load() >= 0 {
+		t.Errorf("ended with %v, failures left: %d", err, fails.Load())
 	}
 }
 

@@ -41,10 +41,10 @@ func (s *server) takeMail(ctx context.Context) (stop bool, err error) {
 		if !l.known || l.msg.Kind != team.KindShutdownRequest {
 			continue
 		}
-		if s.mayCommand(ctx, l.msg.From) {
+		if l.commands {
 			s.endTurns(llm.ErrShutdown)
 		}
-		stop = s.shutdown(ctx, l.msg)
+		stop = s.shutdown(ctx, l)
 		s.receipt(ctx, l, evidence)
 		s.handled[l.entry.Key()] = true
 		if stop {
@@ -216,11 +216,8 @@ func render(letters []letter) string {
 }
 
 // steers reports whether a letter ends the running turn at its next boundary.
-func (s *server) steers(ctx context.Context, l letter) bool {
-	if !l.known || l.msg.Kind != team.KindMessage && l.msg.Kind != team.KindTaskRequest {
-		return false
-	}
-	return s.mayCommand(ctx, l.msg.From)
+func (l letter) steers() bool {
+	return l.commands && l.msg.Kind != team.KindShutdownRequest
 }
 
 // fromPerson is who a line comes from that was typed by the person of a session.
@@ -254,7 +251,13 @@ func (s *server) putOff(ctx context.Context) (list []ledger.BacklogItem) {
 		if b.Kind != ledger.BacklogMessage || json.Unmarshal(b.Provenance, &from) != nil {
 			continue
 		}
-		if from.From == fromPerson || b.Message != "" && s.mayCommand(ctx, from.From) {
+		steers := from.From == fromPerson
+		if !steers && b.Message != "" {
+			if steers, err = s.mayCommand(ctx, from.From); err != nil {
+				s.mailTrouble(ctx, err) // it stays where it is
+			}
+		}
+		if steers {
 			list = append(list, b)
 		}
 	}
@@ -271,7 +274,7 @@ func (s *server) look(ctx context.Context) llm.Verdict {
 		return llm.GoOn
 	}
 	for _, l := range s.untaken(ctx, letters) {
-		if s.steers(ctx, l) {
+		if l.steers() {
 			return llm.Steered
 		}
 	}
@@ -291,7 +294,7 @@ func (s *server) takeAt(ctx context.Context, r *running, token llm.Token) (llm.V
 		switch {
 		case l.known && l.msg.Kind == team.KindShutdownRequest: // left to the loop
 			stops = true
-		case s.steers(ctx, l):
+		case l.steers():
 			steer = append(steer, l)
 		default:
 			rest = append(rest, l)
@@ -381,7 +384,7 @@ func (s *server) takeLate(ctx context.Context) error {
 	if !ok {
 		return nil
 	}
-	steer := slices.DeleteFunc(s.untaken(ctx, all), func(l letter) bool { return !s.steers(ctx, l) })
+	steer := slices.DeleteFunc(s.untaken(ctx, all), func(l letter) bool { return !l.steers() })
 	if len(steer) == 0 {
 		return nil
 	}

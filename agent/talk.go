@@ -339,7 +339,7 @@ func (t *talk) turn(ctx context.Context, prompt string, given []letter) (refused
 func (t *talk) asked(ctx context.Context, given []letter) bool {
 	letters, _ := t.letters(ctx)
 	return slices.ContainsFunc(letters, func(l letter) bool {
-		return l.known && !l.done && l.msg.Kind == team.KindShutdownRequest && t.mayCommand(ctx, l.msg.From) &&
+		return l.known && !l.done && l.msg.Kind == team.KindShutdownRequest && l.commands &&
 			!slices.ContainsFunc(given, func(g letter) bool { return g.entry.Key() == l.entry.Key() })
 	})
 }

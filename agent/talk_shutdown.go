@@ -21,11 +21,11 @@ func (t *talk) shutdowns(ctx context.Context, letters []letter) (ask []letter, s
 		if l.done || !l.known || l.msg.Kind != team.KindShutdownRequest {
 			continue
 		}
-		if t.mayCommand(ctx, l.msg.From) && t.askable(ctx) {
+		if l.commands && t.askable(ctx) {
 			ask = append(ask, l)
 			continue
 		}
-		stop = t.shutdown(ctx, l.msg) || stop
+		stop = t.shutdown(ctx, l) || stop
 		t.receipt(ctx, l, evidence)
 		t.handled[l.entry.Key()] = true
 	}
