@@ -15,6 +15,9 @@ type Found struct {
 	Team     *TeamRow // from config.json
 	Members  []FoundMember
 	Messages []FoundMessage
+	// Unread says which of the other files could not be read, and UnreadMail
+	// which mailboxes.
+	Unread, UnreadMail []string
 }
 
 // FoundMember is a member in config.json, or one whose bundle has a living
@@ -94,6 +97,7 @@ func (r *rebuilder) team(ctx context.Context) error {
 }
 
 func (r *rebuilder) members(ctx context.Context) error {
+	r.res.Missing = append(r.res.Missing, r.in.Found.Unread...)
 	for _, f := range r.in.Found.Members {
 		m := f.Member
 		var session, generation, observed string
@@ -177,6 +181,7 @@ func (r *rebuilder) messages(ctx context.Context) error {
 	if r.whole["messages"] && r.whole["deliveries"] {
 		return nil
 	}
+	r.res.Missing = append(r.res.Missing, r.in.Found.UnreadMail...)
 	added := map[string]bool{}
 	for _, m := range r.in.Found.Messages {
 		if err := r.message(ctx, m, added); err != nil {

@@ -407,10 +407,16 @@ func loosePages(ctx context.Context, damaged, work string) string {
 // findTeam collects what the files of a team contain about it.
 func findTeam(ctx context.Context, l team.Layout) (f ledger.Found) {
 	var cfg *team.Config
-	if text, err := regular.ReadFile(l.Config()); err == nil {
-		cfg, _ = team.ParseConfig(text) // nil if it cannot be parsed
+	text, err := regular.ReadFile(l.Config())
+	if err == nil {
+		cfg, err = team.ParseConfig(text) // nil if it cannot be parsed
 	}
-	f.Members = found.Members(l, cfg)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		f.Unread = append(f.Unread, fmt.Sprintf("config.json could not be read: %v", err))
+	}
+	var unread []string
+	f.Members, unread = found.Members(l, cfg)
+	f.Unread = append(f.Unread, unread...)
 	if cfg != nil {
 		f.Team = &ledger.TeamRow{
 			Key: l.Key, Name: cfg.Name, Description: cfg.Description, CreatedAt: cfg.CreatedAt,
@@ -425,19 +431,28 @@ func findTeam(ctx context.Context, l team.Layout) (f ledger.Found) {
 		}
 	}
 	for _, m := range f.Members {
-		box, err := inbox.Open(l.Inboxes(), l.Locks(), m.Member.Name)
+		entries, err := readMailbox(ctx, l, m.Member.Name)
 		if err != nil {
-			continue
-		}
-		entries, err := box.Entries(ctx)
-		if err != nil { // its first user repairs it
-			entries, _ = box.Entries(ctx)
+			f.UnreadMail = append(f.UnreadMail, fmt.Sprintf("the mailbox of %s could not be read: %v", m.Member.Name, err))
 		}
 		for _, e := range entries {
 			f.Messages = append(f.Messages, foundMessage(m.Member.Name, e))
 		}
 	}
 	return f
+}
+
+// readMailbox returns the entries of a mailbox; of a damaged one, those that its repair has kept.
+func readMailbox(ctx context.Context, l team.Layout, name string) ([]inbox.Entry, error) {
+	box, err := inbox.Open(l.Inboxes(), l.Locks(), name)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := box.Entries(ctx)
+	if errors.As(err, new(*inbox.CorruptError)) { // its first user repairs it
+		entries, err = box.Entries(ctx)
+	}
+	return entries, err
 }
 
 func foundMessage(to string, e inbox.Entry) ledger.FoundMessage {

@@ -3,6 +3,7 @@ package tool
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -66,6 +67,36 @@ func TestRecoverKilledAtEveryStep(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A recovery names what it could not read: its mail may be lost.
+func TestRecoverNamesWhatItCannotRead(t *testing.T) {
+	t.Parallel()
+	e := &Env{Home: team.Home{Dir: t.TempDir()}}
+	if _, err := e.TeamCreate(t.Context(), Person(), TeamCreateIn{TeamName: "demo"}); err != nil {
+		t.Fatal(err)
+	}
+	l := e.Home.Team("demo")
+	box := filepath.Join(l.Inboxes(), team.LeadName+".json")
+	if err := errors.Join(os.Remove(l.Ledger()), os.RemoveAll(box), os.MkdirAll(box, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	got, err := e.LedgerRecover(t.Context(), Person(), "demo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	says := func(list []string, what string) bool {
+		return slices.ContainsFunc(list, func(s string) bool { return strings.HasPrefix(s, what+" could not be read: ") })
+	}
+	if !says(got.Missing, "the mailbox of "+team.LeadName) {
+		t.Errorf("missing: %q", got.Missing)
+	}
+	if err := os.WriteFile(l.Config(), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if f := findTeam(t.Context(), l); !says(f.Unread, "config.json") || f.Team != nil {
+		t.Errorf("%+v", f)
 	}
 }
 

@@ -2,6 +2,10 @@
 package found
 
 import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,30 +18,42 @@ import (
 )
 
 // Members returns the roster according to config.json and the members' bundles. cfg may be nil.
-func Members(l team.Layout, cfg *team.Config) []ledger.FoundMember {
-	var list []ledger.FoundMember
+// unread says what may be missing from it because a file or a directory could not be read.
+func Members(l team.Layout, cfg *team.Config) (list []ledger.FoundMember, unread []string) {
 	known := map[string]bool{}
+	find := func(c team.ConfigMember) ledger.FoundMember {
+		f, err := member(l, c)
+		if err != nil {
+			unread = append(unread, fmt.Sprintf("member %s: its own files could not be read: %v", c.Name, err))
+		}
+		return f
+	}
 	if cfg != nil {
 		for _, c := range cfg.Members {
 			known[strings.ToLower(c.Name)] = true
-			list = append(list, member(l, c))
+			list = append(list, find(c))
 		}
 	}
-	entries, _ := os.ReadDir(l.Members()) // without the directory there are no bundles
+	entries, err := os.ReadDir(l.Members())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // without the directory there are no bundles
+		unread = append(unread, fmt.Sprintf("members: their directory could not be read: %v", err))
+	}
 	for _, e := range entries {
 		if known[strings.ToLower(e.Name())] {
 			continue
 		}
 		// A former member's bundle may still exist: only a living one counts.
-		f := member(l, team.ConfigMember{Name: e.Name(), AgentID: team.AgentID(e.Name(), l.Key)})
+		f := find(team.ConfigMember{Name: e.Name(), AgentID: team.AgentID(e.Name(), l.Key)})
 		if f.Lives {
 			list = append(list, f)
 		}
 	}
-	return list
+	return list, unread
 }
 
-func member(l team.Layout, c team.ConfigMember) ledger.FoundMember {
+// member returns what config.json and the bundle of a member contain. An error says that the bundle
+// has more.
+func member(l team.Layout, c team.ConfigMember) (ledger.FoundMember, error) {
 	b := l.Bundle(c.Name)
 	m := ledger.Member{
 		AgentID: c.AgentID, Name: c.Name, Role: team.RoleExecutor, JoinedAt: c.JoinedAt, Color: c.Color,
@@ -49,7 +65,7 @@ func member(l team.Layout, c team.ConfigMember) ledger.FoundMember {
 	}
 	if c.Name == team.LeadName {
 		m.Role, m.Spec.Agent, m.Spec.Restart = team.RoleLeader, team.AgentLead, ""
-		return ledger.FoundMember{Member: m}
+		return ledger.FoundMember{Member: m}, nil
 	}
 	launch, err := bundle.ReadLaunch(b, "")
 	if err == nil {
@@ -57,6 +73,9 @@ func member(l team.Layout, c team.ConfigMember) ledger.FoundMember {
 		if m.Spec.Cwd == "" {
 			m.Spec.Cwd = launch.Dir
 		}
+	}
+	if team.IsCode(err, team.CodeNotFound) {
+		err = nil
 	}
 	switch {
 	case team.KindOf(c.AgentType).NeedsNoFile:
@@ -73,17 +92,21 @@ func member(l team.Layout, c team.ConfigMember) ledger.FoundMember {
 		}
 	}
 	f := ledger.FoundMember{}
-	held, err := bundle.Running(b)
-	if f.Lives = err == nil && held && m.Generation != ""; f.Lives {
+	held, lerr := bundle.Running(b)
+	if f.Lives = lerr == nil && held && m.Generation != ""; f.Lives {
 		living(&m, b)
 	} else if m.Generation != "" && m.Observed == team.Pending {
 		m.Observed, m.Reason = team.Completed, "its ledger was lost"
 	}
-	if secret, err := regular.ReadFile(b.Token()); err == nil {
+	secret, terr := regular.ReadFile(b.Token())
+	switch {
+	case terr == nil:
 		f.TokenHash = ledger.HashToken(strings.TrimSpace(string(secret)))
+	case errors.Is(terr, fs.ErrNotExist):
+		terr = nil
 	}
 	f.Member = m
-	return f
+	return f, cmp.Or(err, lerr, terr)
 }
 
 // living fills in the bundle's data about a living generation.
