@@ -26,7 +26,8 @@ type Intents struct {
 }
 
 // NewIntents returns the service. do carries out an approved action and recognises one that it has
-// done before; it is called again after the pause again if the outcome could not be recorded.
+// done before. If the actions could not be read, or an outcome could not be recorded, that is tried
+// again after the pause again.
 func NewIntents(t loop.Team, again time.Duration, do func(ctx context.Context, approval int64, what json.RawMessage) (names []string, err error)) *Intents {
 	return &Intents{team: t, again: again, do: do, carrying: map[int64][]func(ledger.Outcome, error){}}
 }
@@ -80,7 +81,7 @@ func (i *Intents) look() {
 		open, err := i.team.Ledger.Intents(ctx)
 		if err != nil {
 			i.team.Log.Warn("read what was approved", "err", err)
-			return nil
+			return func() { i.Bus.After("intents", i.again, i.look) }
 		}
 		return func() {
 			for _, one := range open {

@@ -68,3 +68,21 @@ func TestIntents(t *testing.T) {
 		t.Error("a new approval is not looked at")
 	}
 }
+
+// Approved actions that could not be read are read again.
+func TestIntentsThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	tm, members := looptest.NewTeam(t, "ann")
+	if err := tm.Ledger.DB().Close(); err != nil {
+		t.Fatal(err)
+	}
+	b := looptest.NewBus(t, members...)
+	b.StartService(NewIntents(tm, time.Hour, nil))
+	b.Done()
+	for b.Waiting() > 0 {
+		b.Next()
+	}
+	if !b.Armed("intents") || b.Periods["intents"] != time.Hour {
+		t.Errorf("timers: %v", b.Periods)
+	}
+}
