@@ -176,7 +176,11 @@ func (s Trees) again(ctx context.Context, repo *worktree.Repo, row ledger.Member
 			continue
 		}
 		if _, err := os.Lstat(m.Worktree); err != nil {
-			if has, err := repo.HasBranch(ctx, m.Branch); err != nil || !has {
+			has, err := repo.HasBranch(ctx, m.Branch)
+			if err != nil && !team.IsCode(err, team.CodeInvalid) { // no branch has an invalid name
+				return row, err
+			}
+			if !has {
 				continue
 			}
 		}

@@ -2,6 +2,7 @@ package trees
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -165,6 +166,55 @@ func TestLeft(t *testing.T) {
 	all = append(all, ledger.Member{Name: "bob", Spec: team.MemberSpec{WorktreeMode: tree.Path}})
 	if left := Left(all); len(left) != 0 {
 		t.Errorf("left, and used by another: %+v", left)
+	}
+}
+
+// A branch that cannot be looked up is not one that is gone: the start fails, and the next one gets
+// the worktree that was left.
+func TestLeftWhileGitFails(t *testing.T) {
+	t.Parallel()
+	s, row, members := newTrees(t, "ann")
+	at := int64(1)
+	own := members[0]
+	own.Spec.WorktreeMode = "own"
+	if err := s.Ledger.RemoveMember(t.Context(), own.SessionKey); err != nil {
+		t.Fatal(err)
+	}
+	add := func(session string) ledger.Member {
+		t.Helper()
+		m, _, err := s.Ledger.AddMember(t.Context(), ledger.Member{Name: "ann", SessionKey: session, Spec: own.Spec}, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	first := add("first")
+	tree, _, err := s.Ensure(t.Context(), row, first)
+	if err == nil {
+		_, err = s.Ledger.UpdateMember(t.Context(), ledger.MemberPatch{SessionKey: first.SessionKey, StartedAt: &at})
+	}
+	if err = errors.Join(err, s.Ledger.RemoveMember(t.Context(), first.SessionKey), os.RemoveAll(tree.Path)); err != nil {
+		t.Fatal(err)
+	}
+	repo, err := worktree.OpenRepo(t.Context(), row.Repo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The files of the repository do not show its branches, and git refuses.
+	branch := filepath.Join(row.Repo, ".git", "refs", "heads", "teamctl", "t", "ann")
+	objects := filepath.Join(row.Repo, ".git", "objects")
+	if err := errors.Join(os.Rename(branch, branch+"-hidden"), os.Symlink(branch, branch), os.Rename(objects, objects+"-hidden")); err != nil {
+		t.Fatal(err)
+	}
+	second := add("second")
+	if m, err := s.again(t.Context(), repo, second); err == nil {
+		t.Errorf("it gets %q", m.Worktree)
+	}
+	if err := errors.Join(os.Rename(branch+"-hidden", branch), os.Rename(objects+"-hidden", objects)); err != nil {
+		t.Fatal(err)
+	}
+	if again, _, err := s.Ensure(t.Context(), row, second); err != nil || again.Path != tree.Path || again.Branch != tree.Branch {
+		t.Errorf("%+v, %v; %s on %s was left", again, err, tree.Path, tree.Branch)
 	}
 }
 
