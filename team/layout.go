@@ -102,6 +102,10 @@ func (l Layout) StartingLock() string { return filepath.Join(l.Locks(), ".starti
 // with the ledger.
 func (l Layout) MailBoot() string { return filepath.Join(l.Locks(), "mail.boot") }
 
+// ClockJump has the modification time at which the wall clock was last seen to have jumped against the
+// timers, because the machine has slept or the clock was set: what lies before it has no age.
+func (l Layout) ClockJump() string { return filepath.Join(l.Locks(), "clock.jump") }
+
 // Inboxes is the directory of mailboxes.
 func (l Layout) Inboxes() string { return filepath.Join(l.Dir, "inboxes") }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/teamctl/teamctl/internal/atomicfile"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor/loop"
 	"github.com/teamctl/teamctl/supervisor/state"
@@ -36,8 +37,11 @@ func (s *Stalls) Event(e ledger.Event) {
 	}
 }
 
-// Jumped looks again if a member may stall.
+// Jumped records the jump for all who ask whether a member has stalled, and looks again.
 func (s *Stalls) Jumped(time.Duration) {
+	if err := atomicfile.Write(s.team.Layout.ClockJump(), nil, 0o600, false); err != nil {
+		s.team.Log.Warn("record a jump of the clock", "err", err)
+	}
 	if s.Bus.Armed("stalls") {
 		s.look()
 	}

@@ -78,3 +78,33 @@ func TestStallsAreTold(t *testing.T) {
 	}
 	told(2)
 }
+
+// A night's sleep of the machine is not told as a member's silence.
+func TestStallsAfterSleep(t *testing.T) {
+	t.Parallel()
+	tm, members := looptest.NewTeam(t, "ann")
+	m, log := &members[0], tm.Layout.Bundle("ann").Log()
+	m.Observed, m.Activity = team.Running, team.Working
+	if err := os.MkdirAll(string(tm.Layout.Bundle("ann")), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(log, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	silent := func(d time.Duration) {
+		if err := os.Chtimes(log, time.Time{}, time.Now().Add(-d)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	silent(9 * time.Minute)
+	b := looptest.NewBus(t, members...)
+	s := NewStalls(tm)
+	b.StartService(s)
+	silent(8 * time.Hour) // the machine slept
+	s.Jumped(0)
+	b.Done()
+	list, err := tm.Ledger.Events(t.Context(), 0, 0, ledger.EventFilter{What: team.EventMemberStalled})
+	if d := b.Periods["stalls"]; err != nil || len(list) != 0 || d < state.StalledAfter-time.Minute || d > state.StalledAfter {
+		t.Errorf("told %d times, %v; looks again in %s", len(list), err, d)
+	}
+}

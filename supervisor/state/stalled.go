@@ -12,11 +12,12 @@ import (
 const StalledAfter = 10 * time.Minute
 
 // Stalled returns the time of the last sign of a working member that has given none for
-// StalledAfter: no output and no new activity. It is zero for all others: an idle, waiting or
+// StalledAfter: no output and no new activity. A sleep of the machine is no silence: it counts as a
+// sign, and so does a clock that was set. Stalled is zero for all others: an idle, waiting or
 // paused member need not show anything, and an unknown activity is not guessed. Stalled members
 // are only reported: a person interrupts, restarts or kills them.
 func Stalled(l team.Layout, m ledger.Member, now time.Time) (since time.Time) {
-	if last := lastSign(l, m); !last.IsZero() && now.Sub(last) >= StalledAfter {
+	if last := lastSign(l, m, now); !last.IsZero() && now.Sub(last) >= StalledAfter {
 		return last
 	}
 	return since
@@ -26,7 +27,7 @@ func Stalled(l team.Layout, m ledger.Member, now time.Time) (since time.Time) {
 // happen; 0 if none can stall.
 func StallDue(l team.Layout, members []ledger.Member, now time.Time) (due time.Duration) {
 	for _, m := range members {
-		last := lastSign(l, m)
+		last := lastSign(l, m, now)
 		if last.IsZero() {
 			continue
 		}
@@ -43,7 +44,7 @@ func StallDue(l team.Layout, members []ledger.Member, now time.Time) (due time.D
 
 // lastSign returns when a working member last showed a sign; zero for one that need not, or that
 // is not observed.
-func lastSign(l team.Layout, m ledger.Member) (last time.Time) {
+func lastSign(l team.Layout, m ledger.Member, now time.Time) (last time.Time) {
 	if m.Observed != team.Running || m.Activity != team.Working || m.Reason == team.WhyPaused {
 		return last
 	}
@@ -54,6 +55,11 @@ func lastSign(l team.Layout, m ledger.Member) (last time.Time) {
 	last = time.UnixMilli(max(m.ActivityAt, m.StartedAt))
 	if fi.ModTime().After(last) {
 		last = fi.ModTime()
+	}
+	if age := now.Sub(last); age < 0 || age >= StalledAfter {
+		if jump, err := os.Stat(l.ClockJump()); err == nil && (age < 0 || jump.ModTime().After(last)) {
+			last = jump.ModTime()
+		}
 	}
 	return last
 }

@@ -57,6 +57,49 @@ func TestStalled(t *testing.T) {
 	}
 }
 
+// The time of a sleep is not a member's silence, nor is that by which the clock was set back.
+func TestStalledAfterJump(t *testing.T) {
+	t.Parallel()
+	l := team.Home{Dir: t.TempDir()}.Team("t")
+	b := l.Bundle("a")
+	for _, d := range []string{string(b), l.Locks()} {
+		if err := os.MkdirAll(d, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	now := time.UnixMilli(1_800_000_000_000)
+	touch := func(path string, ago time.Duration) {
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(path, time.Time{}, now.Add(-ago)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		what               string
+		sign, jump, stalls time.Duration // ago; stalls 0: it has not
+	}{
+		{"just after a sleep", 10 * time.Hour, time.Minute, 0},
+		{"long after it", 10 * time.Hour, 11 * time.Minute, 11 * time.Minute},
+		{"a sleep before its last sign", 12 * time.Minute, time.Hour, 12 * time.Minute},
+		{"just after the clock was set back", -2 * time.Hour, time.Minute, 0},
+		{"long after that", -2 * time.Hour, 11 * time.Minute, 11 * time.Minute},
+	} {
+		touch(b.Log(), c.sign)
+		touch(l.ClockJump(), c.jump)
+		at := now.Add(-c.sign).UnixMilli()
+		m := ledger.Member{Name: "a", Observed: team.Running, Activity: team.Working, ActivityAt: at, StartedAt: at}
+		got, due := Stalled(l, m, now), StallDue(l, []ledger.Member{m}, now)
+		switch {
+		case c.stalls == 0 && (!got.IsZero() || due != StalledAfter-c.jump):
+			t.Errorf("%s: stalled since %v, due in %s", c.what, got, due)
+		case c.stalls != 0 && !got.Equal(now.Add(-c.stalls)):
+			t.Errorf("%s: stalled since %v", c.what, got)
+		}
+	}
+}
+
 // A screen is woken when the next member will have stalled, and from time to time while one has.
 func TestStallDue(t *testing.T) {
 	t.Parallel()
