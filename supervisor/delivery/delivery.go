@@ -43,6 +43,7 @@ type Delivery struct {
 	policy  policy.ServicePolicy
 	wall    func() time.Time
 	ways    map[string]*way // by session key
+	ages    ages            // of deliveries; hand-overs get a copy
 }
 
 // Options configure a Delivery.
@@ -57,7 +58,7 @@ type Options struct {
 
 // New returns the service.
 func New(o Options) *Delivery {
-	return &Delivery{team: o.Team, core: o.Core, usage: o.Usage, courier: o.Courier, policy: o.Policy, wall: o.Wall, ways: map[string]*way{}}
+	return &Delivery{team: o.Team, core: o.Core, usage: o.Usage, courier: o.Courier, policy: o.Policy, wall: o.Wall, ways: map[string]*way{}, ages: ages{began: time.Now()}}
 }
 
 // way is the state of one member.

@@ -279,11 +279,27 @@ func TestUnknownAfterItsTime(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := r.d.giveUpHope(t.Context(), c, r.List[0].Member, out, time.Now().Add(time.Minute)); err != nil || r.delivery(id).State != team.Injected {
-			t.Errorf("settles %v: %s after a minute, %v", settles, r.delivery(id).State, err)
+		given := func(what string, asked int, a ages, now time.Time, want team.DeliveryState) {
+			t.Helper()
+			c.askedAbout = map[string]askedAbout{id: {times: asked}}
+			if _, err := r.d.giveUpHope(t.Context(), c, r.List[0].Member, out, a, now); err != nil || r.delivery(id).State != want {
+				t.Errorf("settles %v: %s %s, %v", settles, r.delivery(id).State, what, err)
+			}
 		}
-		if _, err := r.d.giveUpHope(t.Context(), c, r.List[0].Member, out, time.Now().Add(time.Hour)); err != nil || r.delivery(id).State != team.Unknown {
-			t.Errorf("settles %v: %s after an hour, %v", settles, r.delivery(id).State, err)
+		now := time.Now()
+		late, early := now.Add(time.Hour), now.Add(-2*time.Hour)
+		given("after a minute", 2, ages{}, now.Add(time.Minute), team.Injected)
+		if settles {
+			given("after one question", 1, ages{}, late, team.Injected)
+		}
+		given("a minute after a sleep", 2, ages{jumped: late.Add(-time.Minute)}, late, team.Injected)
+		given("a minute after the clock was set back", 2, ages{jumped: early.Add(-time.Minute)}, early, team.Injected)
+		given("a minute after the start", 2, ages{began: early.Add(-time.Minute)}, early, team.Injected)
+		switch settles {
+		case true:
+			given("an hour after the clock was set back", 2, ages{jumped: early.Add(-time.Hour)}, early, team.Unknown)
+		default:
+			given("after an hour", 2, ages{began: late.Add(-time.Minute)}, late, team.Unknown)
 		}
 	}
 }

@@ -31,10 +31,11 @@ func (c *conn) settles() bool {
 }
 
 // askAboutIn returns the time until a delivered message is asked about. For hand-overs.
-func (d *Delivery) askAboutIn(c *conn, del ledger.Delivery, now time.Time) time.Duration {
+func (d *Delivery) askAboutIn(c *conn, del ledger.Delivery, a ages, now time.Time) time.Duration {
 	asked := c.askedAbout[del.MessageID]
-	since := time.UnixMilli(del.At)
-	if asked.at.After(since) {
+	at := time.UnixMilli(del.At)
+	since := a.since(at, now)
+	if asked.at.After(at) {
 		since = asked.at
 	}
 	return d.policy.Evidence<<min(asked.times, evidenceDoublings) - now.Sub(since)
@@ -42,7 +43,7 @@ func (d *Delivery) askAboutIn(c *conn, del ledger.Delivery, now time.Time) time.
 
 // askAbout returns the messages among out to be asked about now, and the time until the next one;
 // 0 for never. With all it includes those delivered before the channel was opened.
-func (d *Delivery) askAbout(c *conn, out []ledger.Outgoing, all bool, now time.Time) (ids map[string]bool, next time.Duration) {
+func (d *Delivery) askAbout(c *conn, out []ledger.Outgoing, all bool, a ages, now time.Time) (ids map[string]bool, next time.Duration) {
 	ids = map[string]bool{}
 	if !c.settles() {
 		return ids, 0
@@ -53,7 +54,7 @@ func (d *Delivery) askAbout(c *conn, out []ledger.Outgoing, all bool, now time.T
 			continue
 		}
 		id := o.Message.ID
-		left := d.askAboutIn(c, o.Delivery, now)
+		left := d.askAboutIn(c, o.Delivery, a, now)
 		if all || left <= 0 {
 			ids[id] = true
 		}
@@ -81,8 +82,8 @@ func (c *conn) notePending(outcomes []team.Outcome) {
 }
 
 // unknownAfter returns the time after which a delivered message becomes unknown. A channel that
-// can be asked has been asked twice by then. A message may be pending as long as a command of the
-// agent runs, or its model thinks.
+// can be asked has been asked twice by then, which giveUpHope sees to. A message may be pending as
+// long as a command of the agent runs, or its model thinks.
 func (d *Delivery) unknownAfter(c *conn, id string) time.Duration {
 	if c.settles() && !c.askedAbout[id].pending {
 		return 4 * d.policy.Evidence
@@ -100,13 +101,16 @@ func (d *Delivery) lookAgain(c *conn) time.Duration {
 
 // giveUpHope marks messages as unknown that were delivered for longer than usual and whose arrival
 // is not shown. It returns the time until the next one is due; 0 for never.
-func (d *Delivery) giveUpHope(ctx context.Context, c *conn, row ledger.Member, out []ledger.Outgoing, now time.Time) (next time.Duration, err error) {
+func (d *Delivery) giveUpHope(ctx context.Context, c *conn, row ledger.Member, out []ledger.Outgoing, a ages, now time.Time) (next time.Duration, err error) {
 	var marks []ledger.DeliveryMark
 	for _, o := range out {
 		if o.Delivery.State != team.Injected {
 			continue
 		}
-		left := d.unknownAfter(c, o.Message.ID) - now.Sub(time.UnixMilli(o.Delivery.At))
+		if c.settles() && c.askedAbout[o.Message.ID].times < 2 {
+			continue // the next question comes first
+		}
+		left := d.unknownAfter(c, o.Message.ID) - now.Sub(a.since(time.UnixMilli(o.Delivery.At), now))
 		if left > 0 {
 			if next == 0 || left < next {
 				next = left

@@ -33,9 +33,9 @@ func (d *Delivery) deliver(m *recipient) {
 		return
 	}
 	c.busy = true
-	row := m.row.Member
+	row, ages := m.row.Member, d.ages
 	d.Bus.Go("handed over "+row.Name, func(ctx context.Context) func() {
-		left, next, err := d.handOver(ctx, c, row)
+		left, next, err := d.handOver(ctx, c, row, ages)
 		if err != nil && ctx.Err() == nil {
 			d.team.Log.Warn("hand over mail", "member", row.Name, "err", err)
 		}
@@ -89,24 +89,24 @@ func (d *Delivery) handedOver(session string, c *conn, left bool, next time.Dura
 
 // handOver passes undelivered mail to a channel, and records the outcomes. left reports whether
 // mail is still waiting, next is the time until a delivered message must be asked about.
-func (d *Delivery) handOver(ctx context.Context, c *conn, row ledger.Member) (left bool, next time.Duration, err error) {
+func (d *Delivery) handOver(ctx context.Context, c *conn, row ledger.Member, a ages) (left bool, next time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, deliverWithin)
 	defer cancel()
 	out, err := d.team.Ledger.Waiting(ctx, row.SessionKey)
 	if err != nil {
 		return true, d.policy.Evidence, err
 	}
-	if left, next, err = d.handOverTo(ctx, c, row, out); err != nil {
+	if left, next, err = d.handOverTo(ctx, c, row, out, a); err != nil {
 		return left, next, err
 	}
-	due, err := d.giveUpHope(ctx, c, row, out, time.Now())
+	due, err := d.giveUpHope(ctx, c, row, out, a, time.Now())
 	return left, sooner(next, due), err
 }
 
 // handOverTo does the work of handOver for the waiting mail.
-func (d *Delivery) handOverTo(ctx context.Context, c *conn, row ledger.Member, out []ledger.Outgoing) (left bool, next time.Duration, err error) {
+func (d *Delivery) handOverTo(ctx context.Context, c *conn, row ledger.Member, out []ledger.Outgoing, a ages) (left bool, next time.Duration, err error) {
 	asking := !c.settled && c.settles()
-	doubt, next := d.askAbout(c, out, asking, time.Now()) // delivered before, not known to be accepted
+	doubt, next := d.askAbout(c, out, asking, a, time.Now()) // delivered before, not known to be accepted
 	var give []team.Mail
 	var drop []ledger.DeliveryMark
 	for _, o := range out {
