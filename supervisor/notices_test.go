@@ -224,7 +224,7 @@ func TestDialogAtTheEndOfATurnIsNotTold(t *testing.T) {
 		t.Helper()
 		r.wait("a", string(a), func(m ledger.Member) bool { return m.Activity == a })
 	}
-	now := time.Now()
+	now := time.Now().Add(-3 * time.Second)
 	say(team.Observation{Tier: team.TierHook, Activity: team.Working, At: now, Source: "hook BeforeAgent"})
 	say(team.Observation{Tier: team.TierScreen, Activity: team.Working, At: now, Source: "rule busy"})
 	is(team.Working)
