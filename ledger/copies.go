@@ -31,7 +31,8 @@ type Copy struct {
 	Size int64     `json:"size"`
 }
 
-// Copies lists the copies in dir, newest first. A missing directory has none.
+// Copies lists the copies in dir, newest first. Those dated after now come last: the clock has been set
+// back since they were made, and another copy is made soon after that. A missing directory has none.
 func Copies(dir string) ([]Copy, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -54,7 +55,16 @@ func Copies(dir string) ([]Copy, error) {
 		}
 		list = append(list, Copy{filepath.Join(dir, e.Name()), at, fi.Size()})
 	}
-	slices.SortFunc(list, func(a, b Copy) int { return b.At.Compare(a.At) })
+	now := time.Now()
+	slices.SortFunc(list, func(a, b Copy) int {
+		if later := a.At.After(now); later != b.At.After(now) {
+			if later {
+				return 1
+			}
+			return -1
+		}
+		return b.At.Compare(a.At)
+	})
 	return list, nil
 }
 
@@ -81,7 +91,9 @@ func (l *Ledger) CopyTo(ctx context.Context, dir string, keep int) (c Copy, err 
 	if err != nil {
 		return c, err
 	}
-	for _, old := range list[min(max(keep, 1), len(list)):] {
+	// Whatever the clock says, the new one stays.
+	list = slices.DeleteFunc(list, func(old Copy) bool { return old.Path == c.Path })
+	for _, old := range list[min(max(keep-1, 0), len(list)):] {
 		if err := ignoreMissing(os.Remove(old.Path)); err != nil {
 			return c, fmt.Errorf("remove an old copy: %w", err)
 		}

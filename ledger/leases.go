@@ -15,7 +15,7 @@ const (
 		ORDER BY seq`
 	// The lead is not a child of the supervisor, so its row does not show whether
 	// it is alive.
-	supervisedAlive = `m.removedAt IS NULL AND m.role = 'member' AND m.observed IN ('starting', 'running')`
+	supervisedAlive  = `m.removedAt IS NULL AND m.role = 'member' AND m.observed IN ('starting', 'running')`
 	sqlOwnerHolds    = `SELECT id FROM tasks WHERE owner = ? AND status IN ('claimed', 'in_progress') AND review IS NULL AND verification IS NULL ORDER BY seq`
 	sqlOwnerAssigned = `UPDATE tasks SET owner = NULL, ownerName = NULL WHERE owner = ? AND status = 'pending'`
 )

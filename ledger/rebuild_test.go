@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -131,6 +132,43 @@ func TestRebuildAroundAHole(t *testing.T) {
 	case <-changes:
 	case <-time.After(5 * time.Minute):
 		t.Error("a watch of the damaged file hears nothing of the recovered one")
+	}
+}
+
+// After the clock was set back a new copy is kept and is the newest, and those dated after now are
+// removed first.
+func TestCopiesAfterTheClockWasSetBack(t *testing.T) {
+	t.Parallel()
+	ctx, dir := t.Context(), t.TempDir()
+	copies := filepath.Join(dir, "copies")
+	ok(t, os.Mkdir(copies, 0o700))
+	db, err := Open(ctx, filepath.Join(dir, "ledger.db"), Options{Create: true})
+	ok(t, err)
+	defer func() { _ = db.Close() }()
+	led := New(db, Direct(db))
+	must[TeamRow](t)(led.CreateTeam(ctx, TeamRow{Key: "t", Name: "t", LeadSession: "lead"}))
+	at := func(ago time.Duration) string {
+		return filepath.Join(copies, copyPrefix+time.Now().Add(-ago).UTC().Format(copyTime)+copySuffix)
+	}
+	first, second, old := at(-2*time.Hour), at(-3*time.Hour), at(time.Hour)
+	for _, path := range []string{first, second, old} {
+		ok(t, os.WriteFile(path, nil, 0o600))
+	}
+	want := []string{old, second}
+	for made := 0; made < 4; made++ {
+		c := must[Copy](t)(led.CopyTo(ctx, copies, 3))
+		if c.Path == want[0] { // made in the same millisecond, and in its place
+			made--
+			continue
+		}
+		want = append([]string{c.Path}, want...)[:3]
+		var got []string
+		for _, c := range must[[]Copy](t)(Copies(copies)) {
+			got = append(got, c.Path)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("kept %q, want %q", got, want)
+		}
 	}
 }
 

@@ -323,28 +323,32 @@ func (t *Team) CheckpointOf(ctx context.Context, c Caller, m ledger.Member, why 
 	return ref, err
 }
 
-// CheckpointRestore restores a member's worktree to a checkpoint: ref, or the newest. The current
+// CheckpointRestore restores a member's worktree to a checkpoint: ref, or the last one. The current
 // state is rescued first. The member must not be running.
 func (t *Team) CheckpointRestore(ctx context.Context, c Caller, agent, ref string) (RestoredOut, error) {
 	if err := t.may(ctx, c, OpWorktrees); err != nil {
 		return RestoredOut{}, err
 	}
+	var list []team.SavedWork
 	if ref == "" {
-		list, err := t.Checkpoints(ctx, agent)
-		if err != nil {
+		var err error
+		if list, err = t.Checkpoints(ctx, agent); err != nil {
 			return RestoredOut{}, err
 		}
 		if len(list) == 0 {
 			return RestoredOut{}, team.Errorf(team.CodeNotFound, "%s has no checkpoint", agent).
 				WithHint("teamctl checkpoint take " + agent)
 		}
-		ref = list[0].Ref
+	}
+	groups, err := t.treesByRepo(ctx, []string{agent}, false)
+	if err != nil {
+		return RestoredOut{}, err
+	}
+	r, m := groups[0].Repo, groups[0].Members[0]
+	if ref == "" {
+		ref = r.LastCheckpoint(m.Worktree, list).Ref
 	} else {
-		groups, err := t.treesByRepo(ctx, []string{agent}, false)
-		if err != nil {
-			return RestoredOut{}, err
-		}
-		s, err := groups[0].Repo.Saved(ctx, ref)
+		s, err := r.Saved(ctx, ref)
 		if err != nil {
 			return RestoredOut{}, err
 		}

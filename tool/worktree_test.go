@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -499,6 +500,17 @@ func TestCheckpointRestore(t *testing.T) {
 	}
 	if g.git(g.root, "show", out.Rescue+":notes") != "two, and longer" {
 		t.Error("what was there is lost")
+	}
+	// The last one, although another was made before the clock was set back.
+	ahead := "refs/teamctl/checkpoint/demo/ann/" + time.Now().Add(2*time.Hour).UTC().Format("20060102T150405.000Z")
+	g.git(g.root, "update-ref", ahead, taken[0].Ref)
+	g.write(filepath.Join(ann.Worktree, "notes"), "three, the newest of all")
+	taken, err = g.CheckpointTake(ctx, caller(ann), nil, "a test")
+	g.ok(err)
+	out, err = g.CheckpointRestore(ctx, Person(), "ann", "")
+	g.ok(err)
+	if data, err = os.ReadFile(filepath.Join(ann.Worktree, "notes")); err != nil || out.Ref != taken[0].Ref || string(data) != "three, the newest of all" {
+		t.Errorf("%v %q %+v", err, data, out)
 	}
 	starting := team.Starting
 	_, err = g.Ledger.UpdateMember(ctx, ledger.MemberPatch{SessionKey: ann.SessionKey, Observed: &starting})

@@ -30,6 +30,9 @@ type stamp struct {
 	Commit string `json:"commit"`
 	Tree   string `json:"tree,omitempty"`
 	Ref    string `json:"ref"`
+	// Ahead is the latest date of a checkpoint that was there when Ref was made, if that is later: the
+	// clock has been set back in between.
+	Ahead time.Time `json:"ahead,omitzero"`
 }
 
 // Checkpoint saves the state of a member's worktree to a private ref if it has
@@ -88,7 +91,7 @@ func (r *Repo) checkpoint(ctx context.Context, t tree, st team.WorktreeStatus, b
 		}
 	}
 	if last.Ref != "" && now.Tree == last.Tree { // timestamps changed, contents did not
-		now.Ref, now.Commit = last.Ref, last.Commit
+		now.Ref, now.Commit, now.Ahead = last.Ref, last.Commit, last.Ahead
 		return last.Ref, false, t.putStamp(now)
 	}
 	var noted error
@@ -101,7 +104,14 @@ func (r *Repo) checkpoint(ctx context.Context, t tree, st team.WorktreeStatus, b
 		return "", false, err
 	}
 	r.step("checkpointed")
-	if err := t.putStamp(now); err != nil {
+	list, known := r.plainSaves(KindCheckpoint, teamKey, agent)
+	if !known {
+		list, err = r.Saves(ctx, KindCheckpoint, teamKey, agent)
+	}
+	if len(list) > 0 && list[0].Ref != now.Ref {
+		now.Ahead = list[0].At
+	}
+	if err := cmp.Or(t.putStamp(now), err); err != nil {
 		return now.Ref, true, err
 	}
 	if note != nil && !st.Clean() {
@@ -110,13 +120,7 @@ func (r *Repo) checkpoint(ctx context.Context, t tree, st team.WorktreeStatus, b
 			noted = t.noteTouched(ctx, st, note)
 		}
 	}
-	list, known := r.plainSaves(KindCheckpoint, teamKey, agent)
-	if !known {
-		if list, err = r.Saves(ctx, KindCheckpoint, teamKey, agent); err != nil {
-			return now.Ref, true, err
-		}
-	}
-	return now.Ref, true, cmp.Or(r.prune(ctx, list, checkpointsKept), noted)
+	return now.Ref, true, cmp.Or(r.prune(ctx, list, now.Ref, checkpointsKept), noted)
 }
 
 func (t tree) noteTouched(ctx context.Context, st team.WorktreeStatus, note func(Touched) error) error {

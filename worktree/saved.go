@@ -146,6 +146,21 @@ func (r *Repo) SavedChanges(ctx context.Context, s team.SavedWork, patch bool) (
 	return string(out), nil
 }
 
+// LastCheckpoint returns the one of a member's checkpoints, newest first, that was made last in the
+// worktree at path. If the clock was set back that is not the one with the latest date.
+func (r *Repo) LastCheckpoint(path string, list []team.SavedWork) team.SavedWork {
+	t, err := r.tree(path)
+	if err != nil {
+		return list[0]
+	}
+	last := t.stamped()
+	i := slices.IndexFunc(list, func(s team.SavedWork) bool { return s.Ref == last.Ref })
+	if i < 0 || list[0].At.After(last.Ahead) { // also one whose process was killed before it wrote the stamp
+		i = 0
+	}
+	return list[i]
+}
+
 // DropSaved deletes a saved state if its ref has not moved since it was read.
 func (r *Repo) DropSaved(ctx context.Context, s team.SavedWork) error {
 	if !strings.HasPrefix(s.Ref, refsRoot) || s.Commit == "" {
@@ -184,11 +199,24 @@ func (r *Repo) keepAt(ctx context.Context, root, teamKey, agent, sha string) (st
 	return "", failed("keep a snapshot at "+stem, err)
 }
 
-// prune drops all but the newest keep states of a list (newest first).
-func (r *Repo) prune(ctx context.Context, list []team.SavedWork, keep int) error {
+// prune drops all but the newest keep states of a list (newest first). That at made is the newest,
+// whatever its date; those dated after now are the oldest, since the clock has been set back since
+// they were made.
+func (r *Repo) prune(ctx context.Context, list []team.SavedWork, made string, keep int) error {
 	if len(list) <= keep {
 		return nil
 	}
+	now := time.Now()
+	rank := func(s team.SavedWork) int {
+		switch {
+		case s.Ref == made:
+			return 0
+		case !s.At.After(now):
+			return 1
+		}
+		return 2
+	}
+	slices.SortStableFunc(list, func(a, b team.SavedWork) int { return rank(a) - rank(b) })
 	var in bytes.Buffer
 	for _, s := range list[keep:] {
 		fmt.Fprintf(&in, "delete %s %s\n", s.Ref, s.Commit)

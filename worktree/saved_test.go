@@ -105,6 +105,61 @@ func TestCheckpoint(t *testing.T) {
 	wantErr(t, err, team.CodeDenied, team.ReasonMainWorktree)
 }
 
+// After the clock was set back a checkpoint is kept whatever the dates of the others are, it is the last
+// one, and those dated after now are dropped first.
+func TestCheckpointAfterTheClockWasSetBack(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	w := f.create("w")
+	head := f.git(w.Path, "rev-parse", "HEAD")
+	var others strings.Builder
+	date := func(at time.Time) string { return checkpointRoot + "demo/w/" + at.UTC().Format(refTime) }
+	ahead := time.Now().Add(2 * time.Hour)
+	for i := range checkpointsKept {
+		fmt.Fprintf(&others, "create %s %s\n", date(ahead.Add(time.Duration(i)*time.Second)), head)
+	}
+	old := date(time.Now().Add(-time.Hour))
+	fmt.Fprintf(&others, "create %s %s\n", old, head)
+	f.feed(others.String(), "update-ref", "--stdin")
+	var refs []string
+	for i := range 4 {
+		f.write("wt/w/work.txt", fmt.Sprintf("%050d", i))
+		ref, fresh, err := f.repo.Checkpoint(f.ctx(), w.Path, "demo", "w", "a test")
+		f.must(err)
+		refs = append(refs, ref)
+		list, err := f.repo.Saves(f.ctx(), KindCheckpoint, "demo", "w")
+		f.must(err)
+		has := map[string]bool{}
+		for _, s := range list {
+			has[s.Ref] = true
+		}
+		if !fresh || !has[ref] || !has[old] || !has[refs[0]] || len(list) > checkpointsKept {
+			t.Errorf("%s, fresh %v, is kept: %v, %v; %d checkpoints", ref, fresh, has[ref], has[old], len(list))
+		}
+		if last := f.repo.LastCheckpoint(w.Path, list); last.Ref != ref || list[0].Ref == ref {
+			t.Errorf("the last is %s, want %s", last.Ref, ref)
+		}
+	}
+	again, fresh, err := f.repo.Checkpoint(f.ctx(), w.Path, "demo", "w", "a test")
+	f.must(err)
+	f.age("wt/w/work.txt") // looks changed, and is not
+	same, _, err := f.repo.Checkpoint(f.ctx(), w.Path, "demo", "w", "a test")
+	f.must(err)
+	list, err := f.repo.Saves(f.ctx(), KindCheckpoint, "demo", "w")
+	f.must(err)
+	if last := f.repo.LastCheckpoint(w.Path, list); fresh || again != refs[3] || same != again || last.Ref != again {
+		t.Errorf("%s, %s, fresh %v; the last is %s", again, same, fresh, last.Ref)
+	}
+	// One that is newer than all that was there then, since its process was killed.
+	list = append([]team.SavedWork{{Ref: "killed", At: ahead.Add(time.Hour)}}, list...)
+	if last := f.repo.LastCheckpoint(w.Path, list); last.Ref != "killed" {
+		t.Errorf("the last is %s", last.Ref)
+	}
+	if last := f.repo.LastCheckpoint(f.path("nowhere"), list[1:]); last.Ref != list[1].Ref {
+		t.Errorf("without a worktree the last is %s", last.Ref)
+	}
+}
+
 // A killed checkpoint is either complete or absent.
 func TestCheckpointKilled(t *testing.T) {
 	t.Parallel()

@@ -19,7 +19,7 @@ type Copies struct {
 	team        loop.Team
 	every, rest time.Duration
 
-	last    time.Time // time of the newest copy; zero: unknown, or none
+	last    time.Time // time of the newest copy; zero, or after now: unknown, or none
 	known   bool      // last was looked up
 	running bool
 	changed bool // since the newest copy was begun
@@ -60,11 +60,18 @@ func (c *Copies) at(age time.Duration) {
 	if c.running {
 		return // its end calls at again
 	}
-	since := c.every - c.rest // without a copy: after the rest
-	if !c.last.IsZero() {
-		since = max(0, time.Since(c.last))
+	since, known := c.age()
+	if !known {
+		since = c.every - c.rest // after the rest
 	}
 	c.Bus.After("copy", max(time.Millisecond, age-since), c.copy)
+}
+
+// age returns how old the newest copy is. If its name is dated after now, the clock has been set back
+// since, and it may be of any age.
+func (c *Copies) age() (age time.Duration, known bool) {
+	age = time.Since(c.last)
+	return age, !c.last.IsZero() && age >= 0
 }
 
 func (c *Copies) copy() {
@@ -94,7 +101,7 @@ func (c *Copies) Busy() bool { return c.running }
 
 // Last starts the copy that a supervisor makes before it exits; false if none is due.
 func (c *Copies) Last() bool {
-	if !c.changed || !c.last.IsZero() && time.Since(c.last) < c.rest {
+	if age, known := c.age(); !c.changed || known && age < c.rest {
 		return false
 	}
 	c.Bus.After("copy", 0, nil)

@@ -1,6 +1,8 @@
 package services
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -42,6 +44,38 @@ func TestWALWatch(t *testing.T) {
 	b.Next()
 	if size, err := tm.Ledger.WALSize(); err != nil || size > 1 || b.Armed("log") {
 		t.Errorf("%d bytes, %v; armed %v", size, err, b.Armed("log"))
+	}
+}
+
+// A copy whose name is dated after now says nothing about when the next one is due: the clock has been
+// set back.
+func TestCopyDatedAfterNow(t *testing.T) {
+	t.Parallel()
+	tm, _ := looptest.NewTeam(t)
+	if _, err := tm.Ledger.CopyTo(t.Context(), tm.Layout.Copies(), 1); err != nil {
+		t.Fatal(err)
+	}
+	list, err := ledger.Copies(tm.Layout.Copies())
+	if err != nil || len(list) != 1 {
+		t.Fatal(list, err)
+	}
+	ahead := filepath.Join(tm.Layout.Copies(), "ledger-"+time.Now().Add(2*time.Hour).UTC().Format("20060102T150405.000Z")+".db")
+	if err := os.Rename(list[0].Path, ahead); err != nil {
+		t.Fatal(err)
+	}
+	b := looptest.NewBus(t)
+	c := NewCopies(tm, time.Hour, time.Minute)
+	b.StartService(c)
+	c.Looked(false)
+	if d := b.Periods["copy"]; d != time.Minute {
+		t.Errorf("due in %s", d)
+	}
+	if !c.Last() {
+		t.Error("none at the end")
+	}
+	b.Next()
+	if list, err = ledger.Copies(tm.Layout.Copies()); err != nil || len(list) != 2 || list[1].Path != ahead {
+		t.Errorf("%+v, %v", list, err)
 	}
 }
 
