@@ -12,6 +12,7 @@ import (
 	"github.com/teamctl/teamctl/backends"
 	"github.com/teamctl/teamctl/ledger"
 	"github.com/teamctl/teamctl/supervisor/loop"
+	"github.com/teamctl/teamctl/supervisor/policy"
 	"github.com/teamctl/teamctl/team"
 )
 
@@ -135,9 +136,9 @@ func (s *Supervisor) whenUp(m *member, reply func(ledger.Member, error)) {
 }
 
 func (s *Supervisor) spawnOut(ctx context.Context, out ledger.SpawnResult) ledger.SpawnResult {
-	out.Warnings = append(out.Warnings, layoutWarnings(out.Member)...)
+	out.Warnings = append(out.Warnings, policy.LayoutWarnings(out.Member)...)
 	if at, _, err := s.attached(ctx, out.Member.Name); err == nil {
-		out.Pane, out.Warnings = at.Pane(), append(out.Warnings, limitWarnings(at.Proc())...)
+		out.Pane, out.Warnings = at.Pane(), append(out.Warnings, policy.LimitWarnings(at.Proc())...)
 	}
 	return out
 }

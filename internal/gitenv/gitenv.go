@@ -8,17 +8,20 @@ package gitenv
 
 import "strings"
 
-// always are the variables that mean one command of git, or one repository. The first are those
+// always reports whether a variable means one command of git, or one repository. The first are those
 // of "git rev-parse --local-env-vars", but for GIT_CONFIG_COUNT: git sets that one never, people do.
-var always = map[string]bool{
-	"GIT_ALTERNATE_OBJECT_DIRECTORIES": true, "GIT_CONFIG": true, "GIT_CONFIG_PARAMETERS": true, "GIT_OBJECT_DIRECTORY": true,
-	"GIT_DIR": true, "GIT_WORK_TREE": true, "GIT_IMPLICIT_WORK_TREE": true, "GIT_GRAFT_FILE": true, "GIT_INDEX_FILE": true,
-	"GIT_NO_REPLACE_OBJECTS": true, "GIT_REPLACE_REF_BASE": true, "GIT_PREFIX": true, "GIT_INTERNAL_SUPER_PREFIX": true,
-	"GIT_SHALLOW_FILE": true, "GIT_COMMON_DIR": true,
-
-	"GIT_NAMESPACE": true, "GIT_QUARANTINE_PATH": true, // of a push: the second forbids every change of a ref
-	"GIT_AUTHOR_DATE": true, "GIT_COMMITTER_DATE": true,
-	"GIT_REFLOG_ACTION": true, "GIT_CHERRY_PICK_HELP": true,
+func always(name string) bool {
+	switch name {
+	case "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_CONFIG", "GIT_CONFIG_PARAMETERS", "GIT_OBJECT_DIRECTORY",
+		"GIT_DIR", "GIT_WORK_TREE", "GIT_IMPLICIT_WORK_TREE", "GIT_GRAFT_FILE", "GIT_INDEX_FILE",
+		"GIT_NO_REPLACE_OBJECTS", "GIT_REPLACE_REF_BASE", "GIT_PREFIX", "GIT_INTERNAL_SUPER_PREFIX",
+		"GIT_SHALLOW_FILE", "GIT_COMMON_DIR",
+		"GIT_NAMESPACE", "GIT_QUARANTINE_PATH", // of a push: the second forbids every change of a ref
+		"GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE",
+		"GIT_REFLOG_ACTION", "GIT_CHERRY_PICK_HELP":
+		return true
+	}
+	return false
 }
 
 // Without returns env, NAME=VALUE each, without what git has set for one command. Who the author
@@ -47,7 +50,7 @@ func Without(env []string) []string {
 				continue
 			}
 		default:
-			if always[name] {
+			if always(name) {
 				continue
 			}
 		}

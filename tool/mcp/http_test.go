@@ -24,15 +24,15 @@ func (b bearer) RoundTrip(q *http.Request) (*http.Response, error) {
 	return b.next.RoundTrip(q)
 }
 
-// TestHTTP: over HTTP a client needs the token, and names this machine.
-func TestHTTP(t *testing.T) {
-	t.Parallel()
-	r := newRig(t).create()
+// serveHTTP serves a new team over HTTP until end is called, which returns the error of Serve.
+func serveHTTP(t *testing.T) (r rig, s *Server, url string, end func() error) {
+	t.Helper()
+	r = newRig(t).create()
 	s, err := New(t.Context(), r.person(), "v0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close()
+	t.Cleanup(s.Close)
 	ln, err := Listen(t.Context(), "localhost:0")
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +40,16 @@ func TestHTTP(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(ctx, ln, "right-token") }()
-	url := "http://" + ln.Addr().String() + Path
+	return r, s, "http://" + ln.Addr().String() + Path, func() error {
+		cancel()
+		return <-ended
+	}
+}
+
+// TestHTTP: over HTTP a client needs the token, and names this machine.
+func TestHTTP(t *testing.T) {
+	t.Parallel()
+	r, _, url, end := serveHTTP(t)
 	base := &http.Transport{}
 	defer base.CloseIdleConnections()
 
@@ -95,8 +104,7 @@ func TestHTTP(t *testing.T) {
 	if err := cs.Close(); err != nil {
 		t.Error(err)
 	}
-	cancel()
-	if err := <-ended; err != nil {
+	if err := end(); err != nil {
 		t.Error(err)
 	}
 }
@@ -105,24 +113,12 @@ func TestHTTP(t *testing.T) {
 // connected and has not let go of it, however often it has asked for it.
 func TestSubscribers(t *testing.T) {
 	t.Parallel()
-	r := newRig(t).create()
-	s, err := New(t.Context(), r.person(), "v0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	ln, err := Listen(t.Context(), "localhost:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Serve(ctx, ln, "right-token") }()
+	_, s, url, end := serveHTTP(t)
 	base := &http.Transport{}
 	defer base.CloseIdleConnections()
 	connect := func() *sdk.ClientSession {
 		t.Helper()
-		transport := &sdk.StreamableClientTransport{Endpoint: "http://" + ln.Addr().String() + Path, HTTPClient: &http.Client{Transport: bearer{"right-token", base}}}
+		transport := &sdk.StreamableClientTransport{Endpoint: url, HTTPClient: &http.Client{Transport: bearer{"right-token", base}}}
 		cs, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "v0"}, nil).Connect(t.Context(), transport, &sdk.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
 		if err != nil {
 			t.Fatal(err)
@@ -150,8 +146,7 @@ func TestSubscribers(t *testing.T) {
 	if err := first.Close(); err != nil {
 		t.Error(err)
 	}
-	cancel()
-	if err := <-ended; err != nil {
+	if err := end(); err != nil {
 		t.Error(err)
 	}
 }

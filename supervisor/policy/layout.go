@@ -1,4 +1,4 @@
-package supervisor
+package policy
 
 import (
 	"fmt"
@@ -7,9 +7,9 @@ import (
 	"github.com/teamctl/teamctl/team"
 )
 
-// layoutWarnings returns warnings for a position in tmux that was requested for a member outside
+// LayoutWarnings returns warnings for a position in tmux that was requested for a member outside
 // tmux: backend auto leads to that if tmux cannot be used.
-func layoutWarnings(m ledger.Member) []string {
+func LayoutWarnings(m ledger.Member) []string {
 	at, look := "", ""
 	switch m.Spec.Backend {
 	case "pty":

@@ -1,4 +1,4 @@
-package supervisor
+package policy
 
 import (
 	"strings"
@@ -9,10 +9,10 @@ import (
 
 func TestLimitWarnings(t *testing.T) {
 	t.Parallel()
-	if w := limitWarnings(backends.Proc{Limits: backends.Kept{Memory: backends.KeptByCgroup}}); w != nil {
+	if w := LimitWarnings(backends.Proc{Limits: backends.Kept{Memory: backends.KeptByCgroup}}); w != nil {
 		t.Errorf("a limit that is kept: %q", w)
 	}
-	w := limitWarnings(backends.Proc{Limits: backends.Kept{
+	w := LimitWarnings(backends.Proc{Limits: backends.Kept{
 		Memory: backends.KeptByRlimit, PIDs: backends.KeptByNothing, CPU: backends.KeptByNothing,
 	}})
 	if len(w) != 3 || !strings.Contains(w[0], "each process") || !strings.Contains(w[1], "nothing keeps") || !strings.Contains(w[2], "cpu") {

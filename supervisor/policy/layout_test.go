@@ -1,4 +1,4 @@
-package supervisor
+package policy
 
 import (
 	"strings"
@@ -19,7 +19,7 @@ func TestLayoutWarnings(t *testing.T) {
 		{"pty", "session", "there is no session", "teamctl attach ann"},
 		{"in-process", "window", "there is no window", "teamctl logs ann"},
 	} {
-		w := layoutWarnings(ledger.Member{Name: "ann", Spec: team.MemberSpec{Backend: tt.backend, Layout: team.PaneLayout(tt.layout)}})
+		w := LayoutWarnings(ledger.Member{Name: "ann", Spec: team.MemberSpec{Backend: tt.backend, Layout: team.PaneLayout(tt.layout)}})
 		if len(w) > 1 || (len(w) == 1) != (tt.says != "") || len(w) == 1 && (!strings.Contains(w[0], tt.says) || !strings.Contains(w[0], tt.hint)) {
 			t.Errorf("%s with layout %q: %q", tt.backend, tt.layout, w)
 		}

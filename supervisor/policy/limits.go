@@ -1,9 +1,9 @@
-package supervisor
+package policy
 
 import "github.com/teamctl/teamctl/backends"
 
-// limitWarnings returns warnings for requested limits that are not enforced as intended.
-func limitWarnings(p backends.Proc) (out []string) {
+// LimitWarnings returns warnings for requested limits that are not enforced as intended.
+func LimitWarnings(p backends.Proc) (out []string) {
 	for _, l := range []struct {
 		by              backends.Keeper
 		rlimit, nothing string
