@@ -75,4 +75,3 @@ func TestRecordThatCannotBeRead(t *testing.T) {
 		}
 	}
 }
-

@@ -471,15 +471,15 @@ func TestLeftAreOneSum(t *testing.T) {
 	all := r.List
 	here := func(left ...int) {
 		t.Helper()
-		old := r.Bus.List
-		r.Bus.List = nil
+		old := r.List
+		r.List = nil
 		for i, m := range all {
 			if slices.Contains(left, i) {
 				if err := r.led.RemoveMember(t.Context(), m.SessionKey); err != nil {
 					t.Fatal(err)
 				}
 			} else {
-				r.Bus.List = append(r.Bus.List, m)
+				r.List = append(r.List, m)
 			}
 		}
 		r.u.Looked(true)
