@@ -483,11 +483,11 @@ func TestLeftAreOneSum(t *testing.T) {
 			}
 		}
 		r.u.Looked(true)
-		r.Bus.List = old
+		r.List = old
 	}
-	r.Bus.List = nil // it is on the roster all the same
+	r.List = nil // it is on the roster all the same
 	r.u.Looked(true)
-	r.Bus.List = all
+	r.List = all
 	if q := r.quota(); len(q.Spent) != 3 {
 		t.Errorf("nobody has left: %+v", q.Spent)
 	}
@@ -496,8 +496,8 @@ func TestLeftAreOneSum(t *testing.T) {
 	here(0, 2)
 	check("two have left", 1)
 	r.set(quota.SettingUsage, before) // the supervisor was killed before it wrote this
-	r.Bus.List = all[1:2]
+	r.List = all[1:2]
 	r.next()
-	r.Bus.List = all
+	r.List = all
 	check("after a kill", 1)
 }
